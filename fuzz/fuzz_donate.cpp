@@ -319,7 +319,7 @@ class Wire final : public NetClient {
   std::string heard_;
 };
 
-void both(Mode mode, uint8_t seed, std::string_view said) {
+void both(Mode mode, uint8_t seed, std::string_view payload) {
   int64_t calls = 0;
   Result<std::unique_ptr<DonateServer>> server = DonateServer::create(options_of(mode, calls));
   CHECK(server.ok());
@@ -330,19 +330,19 @@ void both(Mode mode, uint8_t seed, std::string_view said) {
       DonateClient::over(options, "fuzz", std::make_unique<Wire>(**server, seed));
   CHECK(client.ok());
   if (mode.pushes()) {
-    const Status pushed = (*client)->push(said, "{}");
-    const bool fits = !said.empty() && said.size() <= kMaxModel;
-    CHECK(pushed.ok() == (fits && said[0] != '!'));
+    const Status pushed = (*client)->push(payload, "{}");
+    const bool fits = !payload.empty() && payload.size() <= kMaxModel;
+    CHECK(pushed.ok() == (fits && payload[0] != '!'));
     if (!pushed.ok()) return;
   }
   std::vector<TokenId> ids;
-  for (const char c : said) ids.push_back(static_cast<unsigned char>(c));
+  for (const char c : payload) ids.push_back(static_cast<unsigned char>(c));
   const Result<std::vector<TokenId>> same = (*client)->infer(ids, 1);
-  ids.push_back(static_cast<TokenId>(said.size()));
+  ids.push_back(static_cast<TokenId>(payload.size()));
   CHECK(same.ok() && *same == ids);
-  const Result<std::string> echoed = (*client)->prompt(said, 1);
-  CHECK(echoed.ok() == (!said.empty() && text::is_valid_utf8(said)));
-  if (echoed.ok()) CHECK(*echoed == cat("[", said, "]"));
+  const Result<std::string> echoed = (*client)->prompt(payload, 1);
+  CHECK(echoed.ok() == (!payload.empty() && text::is_valid_utf8(payload)));
+  if (echoed.ok()) CHECK(*echoed == cat("[", payload, "]"));
   const Result<DonateQueue> queue = (*client)->queue();
   CHECK(queue.ok() && queue->depth == 0 && queue->capacity == 3);
 }

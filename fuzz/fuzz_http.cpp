@@ -65,7 +65,7 @@ LlmServer* make_routes() {
   auto job = std::make_unique<Job>();
   job->prompt = {1};
   job->options.max_tokens = 1;
-  job->began = [](int64_t) { block(); };
+  job->on_start = [](int64_t) { block(); };
   CHECK(service->scheduler().add(std::move(job)));
   CHECK(service->compute(block));
   wait_for_blocked(2);
@@ -141,14 +141,14 @@ struct World {
       while (server->run_one(kNow)) continue;
       for (int n = open; n > 0; n = open) open.wait(n);
       while (server->run_one(kNow)) continue;
-    } while (peer->read(heard));
+    } while (peer->read(received));
   }
 
   void talk(std::string_view text, uint8_t seed) {
     loom_fuzz::Peer mine;
     peer = &mine;
     handled.clear();
-    heard.clear();
+    received.clear();
     CHECK(server->take(mine.theirs()).ok());
     for (const std::string_view piece : loom_fuzz::pieces(text, seed)) {
       if (!mine.write(piece)) break;
@@ -156,7 +156,7 @@ struct World {
     }
     mine.end_writing();
     pump();
-    mine.read(heard);
+    mine.read(received);
     CHECK(mine.ended());
     CHECK(server->connections() == 0);
     CHECK(engine.memory_left() == kMaxMemory);
@@ -166,7 +166,7 @@ struct World {
       loom::Engine::create({.threads = 1, .memory_limit = kMaxMemory}).or_exit();
   Mode mode{0};
   std::vector<HttpRequest> handled;
-  std::string heard;
+  std::string received;
   std::atomic<int> open{0};
   loom_fuzz::Peer* peer = nullptr;
   std::unique_ptr<HttpSockets> server;
@@ -229,7 +229,7 @@ bool is_refusal(int status) {
 }
 
 void check_replies(const World& world) {
-  std::string_view bytes = world.heard;
+  std::string_view bytes = world.received;
   bool closed = false, cut = false;
   size_t count = 0;
   for (;;) {

@@ -24,15 +24,15 @@ bool usable(const loom::Result<T>& result) {
 }
 
 void check_picture(std::span<const std::byte> bytes) {
-  const auto picture = loom::core::decode_picture(bytes, "f", MemoryBudget(kMax));
-  if (!usable(picture)) return;
-  CHECK(picture->width >= 1 && picture->height >= 1);
-  CHECK(static_cast<int64_t>(picture->pixels.size() + picture->deep.size()) ==
-        picture->width * picture->height * picture->channels);
+  const auto image = loom::core::decode_picture(bytes, "f", MemoryBudget(kMax));
+  if (!usable(image)) return;
+  CHECK(image->width >= 1 && image->height >= 1);
+  CHECK(static_cast<int64_t>(image->pixels.size() + image->deep.size()) ==
+        image->width * image->height * image->channels);
   const loom::core::PictureShape shape{3, 4, 5};
   std::vector<float> values(static_cast<size_t>(shape.count()));
   for (const auto fit : {loom::core::PictureFit::crop, loom::core::PictureFit::pad}) {
-    loom::core::fit_picture(*picture, fit, shape, values);
+    loom::core::fit_picture(*image, fit, shape, values);
     for (const float v : values) CHECK(v >= 0 && v <= 1.0001F);
   }
 }

@@ -210,12 +210,13 @@ void check_link(const fs::path& link, const fs::path& blobs) {
 void check_folder(const HubCache& cache, const HubName& name) {
   std::error_code none;
   for (const auto& one : fs::directory_iterator(folder(), none)) CHECK(one.path() == cache.root());
-  const fs::path place = cache.repo_path(name.repo);
+  const fs::path repo_folder = cache.repo_path(name.repo);
   for (const auto& one : fs::directory_iterator(cache.root(), none))
-    CHECK(one.path() == place || one.path().filename() == ".locks");
-  const fs::path blobs = fs::canonical(place / "blobs", none);
-  for (const auto& one : fs::directory_iterator(place / "blobs", none)) check_blob(one.path());
-  for (const auto& one : fs::recursive_directory_iterator(place / "snapshots", none)) {
+    CHECK(one.path() == repo_folder || one.path().filename() == ".locks");
+  const fs::path blobs = fs::canonical(repo_folder / "blobs", none);
+  for (const auto& one : fs::directory_iterator(repo_folder / "blobs", none))
+    check_blob(one.path());
+  for (const auto& one : fs::recursive_directory_iterator(repo_folder / "snapshots", none)) {
     if (one.is_symlink()) {
       check_link(one.path(), blobs);
     } else {

@@ -31,9 +31,9 @@ Error ensemble_error(std::string message, std::string where = {}) {
 
 // All members' answers to one set of samples.
 struct Answers {
-  std::vector<Tensor> shares;              // probabilities [n, classes], a model each
-  std::vector<std::vector<int64_t>> said;  // the likeliest class
-  std::vector<int64_t> labels;             // empty if the data have none
+  std::vector<Tensor> shares;               // probabilities [n, classes], a model each
+  std::vector<std::vector<int64_t>> votes;  // the likeliest class
+  std::vector<int64_t> labels;              // empty if the data have none
   std::vector<Mask> right;
 };
 
@@ -153,20 +153,20 @@ Result<Answers> ask_members(const std::vector<Network>& members, const DataFlags
     LOOM_ASSIGN(const std::vector<int64_t> order,
                 match_classes(members[0].info().classes, net.info().classes));
     LOOM_ASSIGN(const Tensor shares, shares_of(net, x, order, bar, done, models * data.samples()));
-    LOOM_ASSIGN(const std::vector<int64_t> said, best_classes(shares));
+    LOOM_ASSIGN(const std::vector<int64_t> votes, best_classes(shares));
     Mask right;
-    for (size_t i = 0; i < said.size(); ++i) right.push_back(said[i] == out.labels[i]);
+    for (size_t i = 0; i < votes.size(); ++i) right.push_back(votes[i] == out.labels[i]);
     out.shares.push_back(shares);
-    out.said.push_back(said);
+    out.votes.push_back(votes);
     out.right.push_back(std::move(right));
   }
   return out;
 }
 
-double share_right(const std::vector<int64_t>& said, const std::vector<int64_t>& labels) {
+double share_right(const std::vector<int64_t>& votes, const std::vector<int64_t>& labels) {
   int64_t right = 0;
-  for (size_t i = 0; i < said.size(); ++i) right += said[i] == labels[i] ? 1 : 0;
-  return static_cast<double>(right) / static_cast<double>(std::max<size_t>(said.size(), 1));
+  for (size_t i = 0; i < votes.size(); ++i) right += votes[i] == labels[i] ? 1 : 0;
+  return static_cast<double>(right) / static_cast<double>(std::max<size_t>(votes.size(), 1));
 }
 
 Status add_judge(const EnsembleFlags& f, const Engine& engine, Ensemble& e) {
@@ -181,8 +181,8 @@ Status add_judge(const EnsembleFlags& f, const Engine& engine, Ensemble& e) {
   LOOM_ASSIGN(const Network judge, stack(known.shares, known.labels, options));
   LOOM_ASSIGN(const Tensor inputs, stack_inputs(e.answers.shares));
   LOOM_ASSIGN(const Tensor scores, judge.predict(inputs));
-  LOOM_ASSIGN(std::vector<int64_t> said, best_classes(scores));
-  e.together.emplace_back("stack", std::move(said));
+  LOOM_ASSIGN(std::vector<int64_t> votes, best_classes(scores));
+  e.together.emplace_back("stack", std::move(votes));
   return f.judge.empty() ? Status() : judge.save(f.judge);
 }
 
@@ -191,7 +191,7 @@ Result<Ensemble> ask_together(const EnsembleFlags& f, const Engine& engine) {
   LOOM_ASSIGN(e.weights, member_weights(f));
   LOOM_ASSIGN(e.members, load_members(f, engine));
   LOOM_ASSIGN(e.answers, ask_members(e.members, f.data, f.quiet));
-  LOOM_ASSIGN(std::vector<int64_t> majority, majority_vote(e.answers.said, e.weights));
+  LOOM_ASSIGN(std::vector<int64_t> majority, majority_vote(e.answers.votes, e.weights));
   e.together.emplace_back("majority", std::move(majority));
   LOOM_ASSIGN(const Tensor mean, soft_vote(e.answers.shares, e.weights));
   LOOM_ASSIGN(std::vector<int64_t> soft, best_classes(mean));
@@ -206,16 +206,16 @@ Status print_ensemble(const EnsembleFlags& f, const Ensemble& e) {
   LOOM_ASSIGN(const Cover cover, greedy_cover(e.answers.right));
   const auto name = [&](int64_t m) { return f.models[static_cast<size_t>(m)]; };
   if (f.json) {
-    Json members = Json::array(), said = Json::object(), couples = Json::array(),
+    Json members = Json::array(), votes = Json::object(), couples = Json::array(),
          order = Json::array();
     for (size_t m = 0; m < e.members.size(); ++m) {
       JsonObject one;
       one.set("model", f.models[m])
-          .set("accuracy", share_right(e.answers.said[m], e.answers.labels));
+          .set("accuracy", share_right(e.answers.votes[m], e.answers.labels));
       members.push(one.value());
     }
     for (const auto& [method, labels] : e.together)
-      said.add(method, Json::real(share_right(labels, e.answers.labels)));
+      votes.add(method, Json::real(share_right(labels, e.answers.labels)));
     for (const ComplementaryPair& pair : pairs) {
       JsonObject one;
       one.set("a", name(pair.a)).set("b", name(pair.b)).set("coverage", pair.coverage);
@@ -230,7 +230,7 @@ Status print_ensemble(const EnsembleFlags& f, const Ensemble& e) {
     JsonObject()
         .set("samples", static_cast<int64_t>(e.answers.labels.size()))
         .set("members", members)
-        .set("together", said)
+        .set("together", votes)
         .set("pairs", couples)
         .set("cover", order)
         .print();
@@ -238,7 +238,7 @@ Status print_ensemble(const EnsembleFlags& f, const Ensemble& e) {
   }
   for (size_t m = 0; m < e.members.size(); ++m)
     write_line(fmt::format("{:<36} {:>9}", f.models[m],
-                           percent(share_right(e.answers.said[m], e.answers.labels))));
+                           percent(share_right(e.answers.votes[m], e.answers.labels))));
   for (const auto& [method, labels] : e.together)
     write_out(fmt::format("{:<36} {:>9}\n", "together, " + method,
                           percent(share_right(labels, e.answers.labels))));

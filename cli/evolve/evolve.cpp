@@ -32,7 +32,7 @@ struct EvolveFlags {
   bool json = false, quiet = false;
   // Options that a population saves in its file, by name.
   std::vector<std::pair<std::string, Option>> kept;
-  Option generations_given, normalize_given, validation_given, timeout_given, goal_given;
+  Option has_generations, has_normalize, has_validation, has_timeout, has_goal;
 };
 
 Error evolve_error(std::string message) {
@@ -139,16 +139,16 @@ Status judge_as_before(EvolveFlags& f, const FitnessRecord& record) {
     return evolve_error(record.samples
                             ? "the population of --resume was judged by samples; give them as DATA"
                             : "the population of --resume was judged by a program; give --fitness");
-  if (!f.timeout_given.given() && record.timeout > 0) f.timeout = record.timeout;
-  if (!f.goal_given.given() && record.goal) f.goal = *record.goal;
+  if (!f.has_timeout.given() && record.timeout > 0) f.timeout = record.timeout;
+  if (!f.has_goal.given() && record.goal) f.goal = *record.goal;
   if (!record.samples) return {};
   const auto kept = [](std::string_view name, const std::string& value) {
     return evolve_error(
         fmt::format("{} is {} in the population of --resume; leave it out", name, value));
   };
   const std::string normalize(normalize_name(record.normalize));
-  if (f.normalize_given.given() && f.normalize != normalize) return kept("--normalize", normalize);
-  if (f.validation_given.given() && f.validation != record.validation)
+  if (f.has_normalize.given() && f.normalize != normalize) return kept("--normalize", normalize);
+  if (f.has_validation.given() && f.validation != record.validation)
     return kept("--validation", fmt::format("{}", record.validation));
   f.normalize = normalize;
   f.validation = record.validation;
@@ -351,8 +351,8 @@ int run_on_network(EvolveFlags& f) {
   if (!f.fitness.empty() || !f.genome.empty() || std::isfinite(f.goal))
     return fail(kUsage,
                 "--fitness, --genome and --goal are for NEAT; leave them out beside a NETWORK");
-  f.grid.kept.emplace_back("--normalize", f.normalize_given);
-  f.grid.kept.emplace_back("--validation", f.validation_given);
+  f.grid.kept.emplace_back("--normalize", f.has_normalize);
+  f.grid.kept.emplace_back("--validation", f.has_validation);
   f.grid.network = f.data.path;
   f.data.path = f.samples;
   f.grid.output = f.output;
@@ -361,7 +361,7 @@ int run_on_network(EvolveFlags& f) {
   f.grid.svg = f.svg;
   f.grid.normalize = f.normalize;
   f.grid.seed = f.neat.seed;
-  if (f.generations_given.given()) f.grid.generations = f.generations;
+  if (f.has_generations.given()) f.grid.generations = f.generations;
   if (f.validation > 0) f.grid.validation = f.validation;
   f.grid.threads = f.engine.threads;
   f.grid.json = f.json;
@@ -450,25 +450,23 @@ Verb add_evolve(Command app) {
   f->data.add(verb, false);
   verb.option("SAMPLES", f->samples, "DATA, where the first file is a NETWORK of layers");
   verb.option("--fitness", f->fitness, "Program that judges a network, for a shell");
-  f->timeout_given =
-      verb.option("--timeout", f->timeout, "Seconds that it may take for one network")
-          .range(0.001, 1e6)
-          .show_default();
-  f->generations_given =
+  f->has_timeout = verb.option("--timeout", f->timeout, "Seconds that it may take for one network")
+                       .range(0.001, 1e6)
+                       .show_default();
+  f->has_generations =
       verb.option("--generations", f->generations,
                   "At most; with --resume so many more (default: 100, of whole networks 10)")
           .range(0, INT32_MAX);
-  f->goal_given =
-      verb.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
+  f->has_goal = verb.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
   add_neat_options(verb, *f);
   f->grid.add(verb);
-  f->normalize_given =
+  f->has_normalize =
       verb.option("--normalize", f->normalize, "Inputs of DATA: none, standard, range")
           .show_default();
-  f->validation_given = verb.option("--validation", f->validation,
-                                    "Share of DATA that is held out and scored at the end")
-                            .range(0.0, 0.9)
-                            .show_default();
+  f->has_validation = verb.option("--validation", f->validation,
+                                  "Share of DATA that is held out and scored at the end")
+                          .range(0.0, 0.9)
+                          .show_default();
   verb.option("-o,--output", f->output, "The best network: .json, .entity, .safetensors, .npz");
   verb.option("--genome", f->genome, "Its nodes and connections as .json");
   verb.option("--population-file", f->population, "All of it as .json, after each generation");

@@ -174,8 +174,8 @@ Result<double> fitness_of(const std::string& command, const std::string& network
   const std::string name = fmt::format("the fitness command '{}'", printable(command));
   if (end.late || end.exit != 0) {
     std::string message = name + " " + how_it_ended(end, seconds);
-    const std::string_view said = last_line(end.err);
-    if (!said.empty()) message += ": " + printable(said, 200);
+    const std::string_view output = last_line(end.err);
+    if (!output.empty()) message += ": " + printable(output, 200);
     return program_error(Code::io_error, std::move(message));
   }
   const std::string_view line = last_line(end.out);

@@ -12,15 +12,15 @@ namespace {
 constexpr const char* kLinkColors[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
                                        "#9467bd", "#8c564b", "#e377c2", "#17becf"};
 
-std::string place(const LinkStats& s) {
+std::string input_index(const LinkStats& s) {
   return fmt::format("({}, {}, {}, {})", s.at.z, s.at.y, s.at.x, s.at.l);
 }
 
 std::string link_table(const std::vector<LinkStats>& links) {
   std::string text = "epoch,cell,layer,budget,gap,closed,cosine,size\n";
   for (const LinkStats& s : links) {
-    text += fmt::format("{},\"{}\",{},{},{},{},{},{}\n", s.epoch, place(s), s.type, s.budget, s.gap,
-                        s.closed, s.cosine, s.size);
+    text += fmt::format("{},\"{}\",{},{},{},{},{},{}\n", s.epoch, input_index(s), s.type, s.budget,
+                        s.gap, s.closed, s.cosine, s.size);
   }
   return text;
 }
@@ -33,7 +33,7 @@ std::string link_curves(const std::vector<LinkStats>& links) {
   int64_t first = links.empty() ? 1 : links.front().epoch, last = first;
   for (const LinkStats& s : links) {
     last = std::max(last, s.epoch);
-    const std::string name = place(s) + " " + s.type;
+    const std::string name = input_index(s) + " " + s.type;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   const auto x = [&](int64_t epoch) {
@@ -53,7 +53,7 @@ std::string link_curves(const std::vector<LinkStats>& links) {
     const char* const color = kLinkColors[i % std::size(kLinkColors)];
     std::string points;
     for (const LinkStats& s : links) {
-      if (place(s) + " " + s.type == names[i])
+      if (input_index(s) + " " + s.type == names[i])
         points += fmt::format("{:.1f},{:.1f} ", x(s.epoch), y(s.cosine));
     }
     text += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\"/>\n", points, color);

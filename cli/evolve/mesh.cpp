@@ -62,7 +62,7 @@ std::vector<int64_t> parse_numbers(const std::string& text) {
   return values;
 }
 
-std::optional<Coord> parse_place(const std::string& text) {
+std::optional<Coord> parse_coord(const std::string& text) {
   const std::vector<int64_t> values = parse_numbers(text);
   if (values.size() != 4) return std::nullopt;
   return Coord{values[0], values[1], values[2], values[3]};
@@ -111,9 +111,9 @@ Result<MeshOptions> MeshFlags::options(const Engine& on) const {
   o.engine = on;
   for (const std::string& text : links) {
     const size_t middle = text.find('=');
-    const auto to = parse_place(text.substr(0, middle));
+    const auto to = parse_coord(text.substr(0, middle));
     const std::string source = middle == std::string::npos ? "" : text.substr(middle + 1);
-    const auto from = parse_place(source);
+    const auto from = parse_coord(source);
     if (!to || (!from && !is_name(source)))
       return wrong_link("--link", text, "give TO=FROM, each as Z,Y,X,L, or the name of a port");
     MeshLink& link = link_to(o.links, *to);
@@ -122,7 +122,7 @@ Result<MeshOptions> MeshFlags::options(const Engine& on) const {
   }
   for (const std::string& text : delays) {
     const size_t middle = text.find('=');
-    const auto to = parse_place(text.substr(0, middle));
+    const auto to = parse_coord(text.substr(0, middle));
     int64_t delay = -1;
     const char* last = text.data() + text.size();
     const char* end = last;

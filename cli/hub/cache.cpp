@@ -181,16 +181,16 @@ std::vector<std::string> HubCache::repos() const {
 
 std::vector<PulledModel> HubCache::list(const std::string& repo) const {
   std::vector<PulledModel> models;
-  const std::string place = repo_path(repo);
-  const auto refs = refs_in(place + "/refs");
-  for (const std::string& commit : names_in(place + "/snapshots")) {
+  const std::string folder_path = repo_path(repo);
+  const auto refs = refs_in(folder_path + "/refs");
+  for (const std::string& commit : names_in(folder_path + "/snapshots")) {
     PulledModel model;
     model.repo = repo;
     model.commit = commit;
     model.folder = snapshot_path(repo, commit);
     for (const auto& [name, target] : refs)
       if (target == commit) model.refs.push_back(name);
-    take_files(place + "/blobs", model);
+    take_files(folder_path + "/blobs", model);
     if (!model.files.empty()) models.push_back(std::move(model));
   }
   return models;
@@ -238,12 +238,12 @@ Result<int64_t> HubCache::remove(const std::vector<PulledModel>& models,
 
 Result<std::vector<PulledModel>> find_revisions(const HubCache& cache, const std::string& text) {
   LOOM_ASSIGN(const HubName name, parse_hub_name(text, false));
-  const std::string wanted = lower(name.repo);
+  const std::string requested = lower(name.repo);
   std::vector<std::string> repos;
   for (const std::string& repo : cache.repos()) {
     const std::string small = lower(repo);
-    const bool same = small == wanted || (wanted.find('/') == wanted.npos &&
-                                          small.substr(small.find('/') + 1) == wanted);
+    const bool same = small == requested || (requested.find('/') == requested.npos &&
+                                             small.substr(small.find('/') + 1) == requested);
     if (same && !cache.list(repo).empty()) repos.push_back(repo);
   }
   if (repos.empty()) return missing_model(cache, text);

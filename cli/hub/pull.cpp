@@ -24,9 +24,9 @@ struct PullFlags {
 
 Result<FetchOptions> fetch_options(const PullFlags& f) {
   FetchOptions options;
-  const char* told = std::getenv("HF_ENDPOINT");
+  const char* setting = std::getenv("HF_ENDPOINT");
   std::string endpoint = f.endpoint;
-  if (endpoint.empty() && told != nullptr) endpoint = told;
+  if (endpoint.empty() && setting != nullptr) endpoint = setting;
   if (endpoint.empty()) endpoint = kHubAddress;
   LOOM_ASSIGN(options.endpoint, checked_endpoint(endpoint));
   options.token = hub_token();
@@ -74,15 +74,15 @@ int run_pull(const PullFlags& f) {
   Result<FetchOptions> options = fetch_options(f);
   if (!options.ok()) return fail(options.error());
   Progress bar(name->repo, "MB", f.quiet || f.json);
-  std::mutex said;
+  std::mutex output_mutex;
   options->progress = [&](int64_t done, int64_t total, int64_t loaded) {
-    const std::scoped_lock lock(said);
+    const std::scoped_lock lock(output_mutex);
     constexpr int64_t kMega = 1'000'000;
     bar.update(done / kMega, total / kMega, loaded / kMega);
   };
   options->note = [&](const std::string& text_of_note) {
     if (f.quiet) return;
-    const std::scoped_lock lock(said);
+    const std::scoped_lock lock(output_mutex);
     bar.finish();
     note(text_of_note);
   };

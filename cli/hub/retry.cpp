@@ -15,8 +15,8 @@ constexpr int64_t kFirstWait = 500;    // milliseconds
 
 std::string reply_text(const HttpReply& reply) {
   if (!reply.failure.empty()) return reply.failure;
-  const std::string told = reply.header("x-error-message");
-  return fmt::format("the hub answers {}{}", reply.status, told.empty() ? "" : ": " + told);
+  const std::string delay = reply.header("x-error-message");
+  return fmt::format("the hub answers {}{}", reply.status, delay.empty() ? "" : ": " + delay);
 }
 
 }  // namespace

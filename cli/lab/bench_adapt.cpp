@@ -36,7 +36,7 @@ struct AdaptRow {
     for (const PursuitRun& r : runs) values.push_back(of(r));
     return spread_of(values);
   }
-  int64_t broken() const {
+  int64_t broken_links() const {
     int64_t count = 0;
     for (const PursuitRun& r : runs) count += r.not_finite > 0 ? 1 : 0;
     return count;
@@ -73,7 +73,7 @@ Result<AdaptRow> adapt_row(const AdaptFlags& f, std::optional<Rule> rule, const 
     PursuitSpec spec;
     spec.rule = rule;
     spec.rate = row.rate;
-    spec.told = f.task == "chase";
+    spec.knows_task = f.task == "chase";
     spec.seed = static_cast<uint64_t>(f.first_seed + i);
     spec.duration = f.duration;
     spec.window = f.duration / 15;
@@ -118,7 +118,7 @@ void print_adapt_table(const AdaptFlags& f, const std::vector<AdaptRow>& rows) {
     const Spread speed = row.spread([](const PursuitRun& r) {
       return static_cast<double>(r.report.outputs) / std::max(r.seconds, 1e-9);
     });
-    write_out(line + fmt::format("{:>9.0f}{:>5}\n", speed.median, row.broken()));
+    write_out(line + fmt::format("{:>9.0f}{:>5}\n", speed.median, row.broken_links()));
   }
   write_out(fmt::format("{} runs of {} s, {}; chance is 25 %\n", f.seeds, f.duration,
                         f.real_clock ? std::string("by the clock of the system")

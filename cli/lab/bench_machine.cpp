@@ -55,7 +55,7 @@ std::string caches_text(const MachineInfo& machine) {
 
 std::string what_of(const PeakCase& c) {
   if (c.bytes == 0) return std::string(peak_name(c.kind));
-  return fmt::format("{} {}, {}", peak_name(c.kind), c.place, size_text(c.bytes));
+  return fmt::format("{} {}, {}", peak_name(c.kind), c.memory_level, size_text(c.bytes));
 }
 
 void print_text(const MachineInfo& machine, const MachineFlags& f,
@@ -75,7 +75,7 @@ void print_text(const MachineInfo& machine, const MachineFlags& f,
 Json row_json(const PeakRow& row) {
   JsonObject o;
   o.set("what", peak_name(row.c.kind)).set("isa", isa_name(row.c.isa));
-  if (row.c.bytes > 0) o.set("place", row.c.place).set("bytes", row.c.bytes);
+  if (row.c.bytes > 0) o.set("place", row.c.memory_level).set("bytes", row.c.bytes);
   return o.set("threads", row.c.threads)
       .set("unit", peak_unit(row.c.kind))
       .set("median", row.rate.median)

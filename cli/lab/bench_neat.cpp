@@ -62,10 +62,10 @@ XorAnswers answer_xor(GenomeNetwork& network) {
   XorAnswers out;
   for (int i = 0; i < 4; ++i) {
     const float x[] = {static_cast<float>(i & 1), static_cast<float>(i >> 1)};
-    const int wanted = (i & 1) ^ (i >> 1);
+    const int expected = (i & 1) ^ (i >> 1);
     const double y = output(network, x);
-    out.distance += std::fabs(wanted - y);
-    out.right = out.right && (y > 0.5) == (wanted == 1);
+    out.distance += std::fabs(expected - y);
+    out.right = out.right && (y > 0.5) == (expected == 1);
   }
   return out;
 }

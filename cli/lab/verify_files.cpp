@@ -116,10 +116,10 @@ Result<Row> prove(const FilesFlags& f, const Engine& engine, const KindNetwork& 
     options.hot_steps = hot * f.steps;
     LOOM_ASSIGN(row.saved[hot], prove_saving(k.network, options, base + ".entity",
                                              *engine.impl().ops, engine.impl().pool));
-    LOOM_ASSIGN(const std::string said,
+    LOOM_ASSIGN(const std::string line,
                 run_fresh({"verify", "files", "--reload", base + ".entity", "--copy",
                            base + ".copy.entity", "--batch", std::to_string(k.batch)}));
-    LOOM_ASSIGN(row.opened[hot], read_proof(said));
+    LOOM_ASSIGN(row.opened[hot], read_proof(line));
   }
   return row;
 }

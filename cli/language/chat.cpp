@@ -282,7 +282,7 @@ class ChatFace {
     printer.finish();
     if (flags_.json) flags_.print_json(*got);
     show_calls(got->tool_calls);
-    tell(*got);
+    report(*got);
     if (!flags_.save.empty()) {
       const Status status = write_file(flags_.save, chat_.to_json());
       if (!status.ok()) return fail(status.error());
@@ -300,7 +300,7 @@ class ChatFace {
     }
   }
 
-  void tell(const Reply& reply) const {
+  void report(const Reply& reply) const {
     if (flags_.quiet) return;
     if (reply.dropped_turns > 0)
       note(fmt::format("the context was full: the oldest {} turns are out of sight now",

@@ -151,11 +151,12 @@ class Runner {
   Status suggest(SamplerOptions& sampler) const {
     LOOM_ASSIGN(const std::optional<SamplerOptions> suggested, model_.suggested_sampling());
     if (!suggested) return {};
-    std::string said;
+    std::string shown_text;
     const auto take = [&](const char* option, auto SamplerOptions::*field) {
       if (f_.command->given(option) || sampler.*field == (*suggested).*field) return;
       sampler.*field = (*suggested).*field;
-      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", option + 2, sampler.*field);
+      shown_text +=
+          fmt::format("{}{} {}", shown_text.empty() ? "" : ", ", option + 2, sampler.*field);
     };
     take("--temperature", &SamplerOptions::temperature);
     take("--top-k", &SamplerOptions::top_k);
@@ -164,7 +165,7 @@ class Runner {
     take("--repetition-penalty", &SamplerOptions::repetition_penalty);
     if (sampler.repetition_penalty != 1.0f)
       take("--repetition-window", &SamplerOptions::repetition_window);
-    if (!said.empty() && !f_.quiet) note("the model asks for " + said);
+    if (!shown_text.empty() && !f_.quiet) note("the model asks for " + shown_text);
     return {};
   }
 
@@ -182,8 +183,9 @@ class Runner {
   Result<ModelSessionOptions> session_options(int64_t prompt_tokens) const {
     ModelSessionOptions options;
     const int64_t limit = model_.info().context;
-    const int64_t wanted = prompt_tokens + std::min(generate_.max_tokens, limit);
-    options.context = f_.context > 0 ? f_.context : std::min(limit, std::max<int64_t>(wanted, 1));
+    const int64_t requested = prompt_tokens + std::min(generate_.max_tokens, limit);
+    options.context =
+        f_.context > 0 ? f_.context : std::min(limit, std::max<int64_t>(requested, 1));
     options.chunk = f_.chunk;
     const Result<DType> cache = parse_dtype(f_.cache_type);
     if (!cache.ok()) return cache.error();
@@ -201,11 +203,11 @@ class Runner {
   // Checks that the prompt fits into the session. A text that grew too long is not a usage error,
   // so it has its own message and exit code.
   static int check_room(const ModelSession& session, const std::vector<TokenId>& prompt) {
-    const auto wanted = session.position() + static_cast<int64_t>(prompt.size());
-    if (wanted <= session.context()) return kDone;
+    const auto requested = session.position() + static_cast<int64_t>(prompt.size());
+    if (requested <= session.context()) return kDone;
     return fail(kFailed, fmt::format("the context is full: the text has {} tokens, {} have room; "
                                      "begin again with less text, or give more with --context",
-                                     wanted, session.context()));
+                                     requested, session.context()));
   }
 
   uint64_t seed(int64_t text) const { return choice_seed(generate_.sampler.seed, text); }
@@ -357,8 +359,8 @@ int run(RunFlags& f) {
   }
   Runner runner(f, std::move(*options), *engine, *model, draft.has_value() ? &*draft : nullptr);
   const int code = chat ? runner.chat(asks_person ? nullptr : &*prompt) : runner.complete(*prompt);
-  const Status told = f.memory.finish("run", f.quiet || f.json);
-  return told.ok() ? code : fail(told.error());
+  const Status written = f.memory.finish("run", f.quiet || f.json);
+  return written.ok() ? code : fail(written.error());
 }
 
 }  // namespace

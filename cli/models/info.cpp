@@ -133,12 +133,12 @@ void print_tree(const ModelFile& file) {
   write_out("\n");
   file.layers([](const LayerInfo& r) {
     const std::string name = std::string(static_cast<size_t>(2 * r.depth), ' ') + r.type;
-    const std::string place = r.depth == 0 ? r.at : "";
+    const std::string location = r.depth == 0 ? r.at : "";
     const std::string shapes = r.depth == 0 ? fmt::format("{} -> {}", r.in, r.out) : "";
     std::string more = r.settings;
     if (!r.notes.empty()) more += (more.empty() ? "" : "; ") + r.notes;
     write_line(
-        fmt::format("{:<14} {:<24} {:<26} {:>11}  {}", place, name, shapes, r.parameters, more));
+        fmt::format("{:<14} {:<24} {:<26} {:>11}  {}", location, name, shapes, r.parameters, more));
   });
 }
 

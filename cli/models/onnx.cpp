@@ -114,17 +114,18 @@ Status print_values(const OnnxFlags& f, const Evaluator& graph, const std::vecto
   for (size_t i = 0; i < made.size(); ++i) {
     LOOM_ASSIGN(const Tensor wide, made[i].to(DType::float64));
     LOOM_ASSIGN(const auto values, wide.values<double>());
-    const size_t few = f.json ? values.size() : std::min<size_t>(values.size(), 6);
+    const size_t shown = f.json ? values.size() : std::min<size_t>(values.size(), 6);
     std::string text;
     Json numbers = Json::array();
-    for (size_t k = 0; k < few; ++k) {
+    for (size_t k = 0; k < shown; ++k) {
       text += fmt::format("{}{:.6g}", k > 0 ? " " : "", values[k]);
       if (f.json) numbers.push(Json::real(values[k]));
     }
     const std::string& name = graph.outputs()[i].name;
     if (!f.json)
       write_line(fmt::format("{} {} {}: {}{}", name, graph.outputs()[i].type,
-                             shape_text(made[i].shape()), text, few < values.size() ? " ..." : ""));
+                             shape_text(made[i].shape()), text,
+                             shown < values.size() ? " ..." : ""));
     JsonObject item;
     item.set("name", name)
         .set("type", graph.outputs()[i].type)

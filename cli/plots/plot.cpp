@@ -31,7 +31,7 @@ Range range_of(const Curves& c) {
 }
 
 // Where epoch i of n stands, from 0 to 1.
-double place(size_t i, size_t n) {
+double position(size_t i, size_t n) {
   return n < 2 ? 0.0 : static_cast<double>(i) / static_cast<double>(n - 1);
 }
 
@@ -98,7 +98,7 @@ std::string polyline(const std::vector<double>& values, const Range& range, cons
   std::string points;
   for (size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) continue;
-    points += fmt::format("{:.1f},{:.1f} ", svg_x(place(i, values.size())),
+    points += fmt::format("{:.1f},{:.1f} ", svg_x(position(i, values.size())),
                           svg_y(range.share(values[i])));
   }
   if (points.empty()) return {};
@@ -119,7 +119,7 @@ std::string axes(const Range& range, size_t epochs) {
   }
   const size_t step = std::max<size_t>(1, (epochs + 9) / 10);
   for (size_t i = 0; i < epochs; i += step)
-    svg += label(svg_x(place(i, epochs)), kPlotHeight - kPlotBottom + 18, "middle",
+    svg += label(svg_x(position(i, epochs)), kPlotHeight - kPlotBottom + 18, "middle",
                  std::to_string(i + 1));
   svg += line(kPlotLeft, svg_y(0), kPlotWidth - kPlotRight, svg_y(0), "#333333");
   svg += line(kPlotLeft, svg_y(0), kPlotLeft, svg_y(1), "#333333");

@@ -147,7 +147,7 @@ Result<std::vector<int32_t>> ids_of(const DonateFlags& f) {
   return ids;
 }
 
-Status tell_queue(core::DonateClient& client) {
+Status report_queue(core::DonateClient& client) {
   LOOM_ASSIGN(const core::DonateQueue queue, client.queue());
   core::JsonValue out = core::JsonValue::object();
   out.add("mode", core::JsonValue::string(client.mode()));
@@ -166,7 +166,7 @@ Status ask_there(const DonateFlags& f) {
   options.seconds = static_cast<double>(f.timeout);
   options.go_on = [] { return !interrupted(); };
   options.allow_plaintext = f.allow_plaintext;
-  if (f.use_tls || !f.tls_ca.empty() || f.tls.wanted()) {
+  if (f.use_tls || !f.tls_ca.empty() || f.tls.enabled()) {
     LOOM_ASSIGN(options.tls, core::tls_client({f.tls.cert, f.tls.key, f.tls_ca}));
   }
   LOOM_ASSIGN(options.secret, read_secret(f));
@@ -187,7 +187,7 @@ Status ask_there(const DonateFlags& f) {
     LOOM_ASSIGN(const std::string text, client->prompt(f.prompt, f.max_tokens));
     write_out(text + "\n");
   }
-  return f.status ? tell_queue(*client) : Status();
+  return f.status ? report_queue(*client) : Status();
 }
 
 int run_client(const DonateFlags& f) {

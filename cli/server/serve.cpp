@@ -294,11 +294,11 @@ int run(const ServeFlags& f) {
   std::string line = "listening at";
   for (const std::string& host : hosts) {
     line += " ";
-    line += shown_address(host, (*server)->port(), f.tls.wanted() ? "https://" : "http://");
+    line += shown_address(host, (*server)->port(), f.tls.enabled() ? "https://" : "http://");
   }
   write_line(line);
   flush_out();
-  if (!f.quiet && !f.tls.wanted() && std::ranges::any_of(hosts, is_far_host))
+  if (!f.quiet && !f.tls.enabled() && std::ranges::any_of(hosts, is_far_host))
     note("keys and texts can be read on their way; --tls-cert and --tls-key encrypt them");
   if (!f.quiet && models > 1)
     note(fmt::format("{} models, each loaded when it is asked for; stop with Ctrl-C", models));

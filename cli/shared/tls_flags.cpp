@@ -25,7 +25,7 @@ void TlsFlags::add(const Command& verb) {
 }
 
 Result<core::TlsContext> TlsFlags::server(const std::vector<std::string>& hosts) const {
-  if (!wanted()) return core::TlsContext();
+  if (!enabled()) return core::TlsContext();
   if (std::ranges::all_of(hosts, is_unix_host))
     return Error{Code::invalid_argument, "a Unix socket is not encrypted; leave --tls-cert out",
                  hosts.empty() ? std::string() : hosts.front(), -1};
@@ -37,7 +37,7 @@ Result<core::TlsContext> TlsFlags::server(const std::vector<std::string>& hosts)
 }
 
 void TlsFlags::reload(const std::function<void(core::TlsContext)>& use) const {
-  if (!wanted() || !take_hangup()) return;
+  if (!enabled() || !take_hangup()) return;
   const core::TlsFiles files{cert, key, client_ca};
   Result<core::TlsContext> made = core::tls_server(files);
   if (!made.ok()) return note("the certificate stays as it was: " + made.error().str());

@@ -14,7 +14,7 @@ struct TlsFlags {
   std::string cert, key, client_ca, mode = "0600";
 
   void add(const Command& verb);
-  bool wanted() const { return !cert.empty() || !key.empty() || !client_ca.empty(); }
+  bool enabled() const { return !cert.empty() || !key.empty() || !client_ca.empty(); }
   // The context of a server; null if none is requested. Notes problems of usable files, and makes
   // SIGHUP trigger reload(). Errors: those of the files; invalid_argument (only Unix sockets).
   Result<core::TlsContext> server(const std::vector<std::string>& hosts) const;

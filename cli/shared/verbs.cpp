@@ -118,11 +118,11 @@ Result<Engine> EngineFlags::create(const MemoryFlags& memory) const {
   if (options.device != Device::gpu) return Engine::create(options);
   HeldStderr held;
   Result<Engine> engine = Engine::create(options);
-  const std::string said = held.release();
-  if (engine.ok() || said.empty()) return engine;
+  const std::string output = held.release();
+  if (engine.ok() || output.empty()) return engine;
   constexpr size_t kMax = 300;
   Error error = engine.error();
-  error.message += fmt::format(" (the library says: {})", printable(said, kMax));
+  error.message += fmt::format(" (the library says: {})", printable(output, kMax));
   return error;
 }
 

@@ -89,12 +89,12 @@ Json options_json(const TrainerOptions& options) {
 class Training {
  public:
   Training(const TrainFlags& f, TrainerOptions options, Prepared p, Trainer trainer,
-           std::optional<Telemetry> told)
+           std::optional<Telemetry> telemetry)
       : f_(f),
         options_(std::move(options)),
         p_(std::move(p)),
         trainer_(std::move(trainer)),
-        told_(std::move(told)),
+        telemetry_(std::move(telemetry)),
         bar_(std::make_unique<Progress>("training", "samples", f.quiet)) {}
 
   Status run();
@@ -106,7 +106,7 @@ class Training {
   FitOptions callbacks();
   void begin_epoch(int64_t number);
   bool on_epoch(const Epoch& e);
-  void tell(const Epoch& e);
+  void report(const Epoch& e);
   void end_telling();
   void on_begin(const std::string& path, int64_t epochs);
   Curves curves() const;
@@ -118,7 +118,7 @@ class Training {
   TrainerOptions options_;
   Prepared p_;
   Trainer trainer_;
-  std::optional<Telemetry> told_;
+  std::optional<Telemetry> telemetry_;
   std::unique_ptr<Progress> bar_;
   std::vector<Epoch> epochs_;
   Keeper keeper_;
@@ -151,25 +151,26 @@ void Training::begin_epoch(int64_t number) {
 }
 
 // Histograms of the weights are for TensorBoard alone; lines would be long.
-void Training::tell(const Epoch& e) {
-  if (!told_) return;
-  told_->epoch(e);
+void Training::report(const Epoch& e) {
+  if (!telemetry_) return;
+  telemetry_->epoch(e);
   if (f_.tensorboard.empty()) return;
-  const Status spread = told_->weights(e.number, p_.network);
+  const Status spread = telemetry_->weights(e.number, p_.network);
   if (!spread.ok()) note(spread.error().str());
 }
 
 // A failed report is printed and does not end the run: the weights are its result.
 void Training::end_telling() {
-  if (!told_) return;
-  const Status told = told_->close();
-  if (!told.ok()) note(told.error().str());
-  if (told_->dropped() > 0)
-    note(fmt::format("telemetry: {} records were dropped; their sink is slow", told_->dropped()));
+  if (!telemetry_) return;
+  const Status telemetry = telemetry_->close();
+  if (!telemetry.ok()) note(telemetry.error().str());
+  if (telemetry_->dropped() > 0)
+    note(fmt::format("telemetry: {} records were dropped; their sink is slow",
+                     telemetry_->dropped()));
 }
 
 bool Training::on_epoch(const Epoch& e) {
-  tell(e);
+  report(e);
   samples_ += p_.train.samples();
   if (e.samples_per_second > 0)
     seconds_ += static_cast<double>(p_.train.samples()) / e.samples_per_second;
@@ -183,7 +184,7 @@ FitOptions Training::callbacks() {
   FitOptions o = f_.fitting();
   const int64_t batch = f_.batch();
   o.on_batch = [this, batch](int64_t done, int64_t steps, double loss) {
-    if (told_) told_->scalar("loss/batch", (epoch_ - 1) * steps + done, loss);
+    if (telemetry_) telemetry_->scalar("loss/batch", (epoch_ - 1) * steps + done, loss);
     bar_->update(samples_ + std::min(done * batch, p_.train.samples()), planned_);
     return !interrupted();
   };
@@ -192,7 +193,8 @@ FitOptions Training::callbacks() {
   o.on_begin = [this](const std::string& path, int64_t epochs) { on_begin(path, epochs); };
   if (!f_.layer_stats.empty())
     o.on_layer = [this](const LayerStats& s) { layer_stats_ += stats_line(s); };
-  if (told_ && f_.tells_passes()) o.on_pass = [this](const LayerPass& p) { told_->pass(p); };
+  if (telemetry_ && f_.tells_passes())
+    o.on_pass = [this](const LayerPass& p) { telemetry_->pass(p); };
   if (!f_.rule_stats.empty()) o.on_link = [this](const LinkStats& s) { links_.push_back(s); };
   o.keep = [this](const std::string& path, const Keeper::Save& save) {
     keeper_.save(path, save);
@@ -202,8 +204,8 @@ FitOptions Training::callbacks() {
 }
 
 Status Training::run() {
-  if (told_ && (!f_.tensorboard.empty() || f_.tells_passes())) told_->picture(p_.network);
-  if (told_) told_->begin_run(f_.network);
+  if (telemetry_ && (!f_.tensorboard.empty() || f_.tells_passes())) telemetry_->picture(p_.network);
+  if (telemetry_) telemetry_->begin_run(f_.network);
   Result<History> history = p_.validation ? trainer_.fit(p_.train, *p_.validation, callbacks())
                                           : trainer_.fit(p_.train, callbacks());
   end_telling();
@@ -311,8 +313,8 @@ Result<Training> start(const TrainFlags& f, const Engine& engine) {
   for (const std::string& idle : idle_options(options)) note(idle);
   LOOM_ASSIGN(Prepared prepared, prepare(f, engine));
   LOOM_ASSIGN(Trainer trainer, Trainer::create(prepared.network, options));
-  LOOM_ASSIGN(std::optional<Telemetry> told, f.told());
-  return Training(f, options, std::move(prepared), std::move(trainer), std::move(told));
+  LOOM_ASSIGN(std::optional<Telemetry> telemetry, f.make_telemetry());
+  return Training(f, options, std::move(prepared), std::move(trainer), std::move(telemetry));
 }
 
 int run(TrainFlags& f) {

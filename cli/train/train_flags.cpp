@@ -154,7 +154,7 @@ void TrainFlags::add(Command verb) {
   verb.flag("--quiet", quiet, "No progress, no lines per epoch");
 }
 
-Result<std::optional<Telemetry>> TrainFlags::told() const {
+Result<std::optional<Telemetry>> TrainFlags::make_telemetry() const {
   if (telemetry.empty() && tensorboard.empty()) return std::optional<Telemetry>();
   TelemetryOptions o;
   o.tensorboard = tensorboard;

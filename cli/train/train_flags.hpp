@@ -34,7 +34,7 @@ struct TrainFlags {
   int64_t batch() const;       // samples of a step, for progress
   FitOptions fitting() const;  // without callbacks
   // Where the run tells how it goes; none where nothing asks for it.
-  Result<std::optional<Telemetry>> told() const;
+  Result<std::optional<Telemetry>> make_telemetry() const;
   bool tells_passes() const;  // of layers, to a viewer
   Result<Network> open(const Engine& engine) const;
   // How samples are read for that network.

@@ -28,11 +28,11 @@ size_t edits_between(std::string_view a, std::string_view b) {
 std::string closest(std::string_view word, const std::vector<std::string>& known) {
   constexpr size_t kLongest = 64;  // longer words are not typing errors
   if (word.size() > kLongest) return {};
-  const std::string wanted = to_lower_ascii(word);
+  const std::string requested = to_lower_ascii(word);
   std::string best;
-  size_t least = std::max<size_t>(1, wanted.size() / 3) + 1;
+  size_t least = std::max<size_t>(1, requested.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    const size_t distance = edits_between(wanted, to_lower_ascii(candidate));
+    const size_t distance = edits_between(requested, to_lower_ascii(candidate));
     if (distance < least && distance < candidate.size()) {
       best = candidate;
       least = distance;
@@ -52,8 +52,8 @@ Error unknown_word(std::string_view what, std::string_view word,
 
 Result<size_t> position_of(std::string_view what, std::span<const std::string_view> names,
                            std::string_view word) {
-  const std::string wanted = to_lower_ascii(word);
-  const auto found = std::find(names.begin(), names.end(), wanted);
+  const std::string requested = to_lower_ascii(word);
+  const auto found = std::find(names.begin(), names.end(), requested);
   if (found != names.end()) return static_cast<size_t>(found - names.begin());
   return unknown_word(what, word, {names.begin(), names.end()});
 }

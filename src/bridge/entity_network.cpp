@@ -131,7 +131,7 @@ Result<SourceWeight> entity_weight(const Entity& file, const Param& param) {
     return file.to_f32(index, first * cols, count * cols, out);
   };
   if (param.spec.matrix()) {
-    weight.place = [source = file.tensor(index)](int64_t row, const R16& matrix, std::byte* to) {
+    weight.copy_row = [source = file.tensor(index)](int64_t row, const R16& matrix, std::byte* to) {
       r16_copy_row(matrix, source.data, row, to);
       return Status();
     };

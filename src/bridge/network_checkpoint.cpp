@@ -35,9 +35,9 @@ class CheckpointSource : public NetworkSource {
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
-  Result<Packed> read_one(const JsonValue& item, const std::string& place);
-  Error bad(const JsonValue& at, const std::string& place, std::string_view what) const {
-    return bad_file(cat(place, ": ", what), path, at.offset());
+  Result<Packed> read_one(const JsonValue& item, const std::string& location);
+  Error bad(const JsonValue& at, const std::string& location, std::string_view what) const {
+    return bad_file(cat(location, ": ", what), path, at.offset());
   }
 
   std::unordered_map<std::string, Packed> params_;
@@ -46,59 +46,60 @@ class CheckpointSource : public NetworkSource {
 // One entry of "params". It is checked completely before use: the keys; the extents, and that their
 // product fits the arithmetic of bytes_of(); the number of bytes and their hash; and that kernels
 // may read the codes.
-Result<Packed> CheckpointSource::read_one(const JsonValue& item, const std::string& place) {
+Result<Packed> CheckpointSource::read_one(const JsonValue& item, const std::string& location) {
   if (!item.is_object())
-    return bad(item, place, cat("expected an object, found ", item.describe()));
+    return bad(item, location, cat("expected an object, found ", item.describe()));
   for (const auto& [key, value] : item.members()) {
     if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
-      return bad(value, place, cat("unknown key '", printable(key), "'"));
+      return bad(value, location, cat("unknown key '", printable(key), "'"));
   }
   for (const std::string_view key : kKeys) {
     const JsonValue* value = item.find(key);
     const bool list = key == "shape";
     if (value == nullptr || (list ? !value->is_array() : !value->is_string()))
-      return bad(item, place, cat(key, " must be a ", list ? "list" : "text"));
+      return bad(item, location, cat(key, " must be a ", list ? "list" : "text"));
   }
   Packed packed;
   const std::string& layout = item.find("layout")->text();
   if (layout != "r16" && layout != "plain")
-    return bad(*item.find("layout"), place, "layout must be plain or r16");
+    return bad(*item.find("layout"), location, "layout must be plain or r16");
   packed.matrix = layout == "r16";
   const Result<DType> type = parse_dtype(item.find("dtype")->text());
-  if (!type.ok()) return bad(*item.find("dtype"), place, type.error().message);
+  if (!type.ok()) return bad(*item.find("dtype"), location, type.error().message);
   packed.dtype = *type;
   if (!packed.matrix && packed.dtype != DType::f32)
-    return bad(*item.find("dtype"), place, "a plain parameter is float32");
+    return bad(*item.find("dtype"), location, "a plain parameter is float32");
   const std::vector<JsonValue>& extents = item.find("shape")->elements();
   if (extents.size() > Shape::kMaxRank || (packed.matrix && extents.size() != 2))
-    return bad(*item.find("shape"), place, "a matrix in r16 has two extents, others at most six");
+    return bad(*item.find("shape"), location,
+               "a matrix in r16 has two extents, others at most six");
   constexpr int64_t kMaxExtent = int64_t{1} << 24;
   for (size_t i = extents.size(); i-- > 0;) {
     const Result<int64_t> extent = extents[i].as_int("");
     if (!extent.ok() || *extent < 0 || *extent > kMaxExtent)
-      return bad(extents[i], place, "an extent must be from 0 to 2^24");
+      return bad(extents[i], location, "an extent must be from 0 to 2^24");
     packed.shape = packed.shape.after(*extent);
   }
   const std::string& data = item.find("data")->text();
   Result<std::string> bytes = decode_base64(data);
-  if (!bytes.ok()) return bad(*item.find("data"), place, cat("data: ", bytes.error().message));
+  if (!bytes.ok()) return bad(*item.find("data"), location, cat("data: ", bytes.error().message));
   packed.bytes = std::move(*bytes);
   // Two extents of 2^24 cannot overflow in products; more extents need a check first.
   int64_t values = 1;
   for (int axis = 0; axis < packed.shape.rank(); ++axis) {
     values *= std::max<int64_t>(packed.shape[axis], 1);
-    if (values > int64_t{1} << 34) return bad(item, place, "the shape is too large");
+    if (values > int64_t{1} << 34) return bad(item, location, "the shape is too large");
   }
   if (bytes_of(packed) != static_cast<int64_t>(packed.bytes.size())) {
-    return bad(item, place,
+    return bad(item, location,
                cat("has ", packed.bytes.size(), " bytes, its shape needs ", bytes_of(packed)));
   }
   const auto raw = std::as_bytes(std::span(packed.bytes));
   if (hash_hex(raw) != item.find("hash")->text())
-    return bad(*item.find("hash"), place, "the data does not match its hash");
+    return bad(*item.find("hash"), location, "the data does not match its hash");
   if (packed.matrix &&
       !r16_valid(r16_geometry(packed.dtype, packed.shape[0], packed.shape[1]), raw.data()))
-    return bad(item, place, "has a zero point that is not a code of its type");
+    return bad(item, location, "has a zero point that is not a code of its type");
   return packed;
 }
 
@@ -108,21 +109,21 @@ Status CheckpointSource::read(const JsonValue& params, const std::string& where)
   LOOM_ASSIGN(const Network network, Network::finalize(spec.grid, spec.input.after(1)));
   for (size_t i = 0; i < params.elements().size(); ++i) {
     const JsonValue& item = params.elements()[i];
-    const std::string place = cat("params[", i, "]");
-    LOOM_ASSIGN(Packed packed, read_one(item, place));
+    const std::string location = cat("params[", i, "]");
+    LOOM_ASSIGN(Packed packed, read_one(item, location));
     const std::string& name = item.find("path")->text();
     const int index = network.find_param(name);
     if (index < 0)
-      return bad(item, place, cat("the network has no parameter '", printable(name), "'"));
+      return bad(item, location, cat("the network has no parameter '", printable(name), "'"));
     const ParamSpec& want = network.params()[static_cast<size_t>(index)].spec;
     if (want.matrix() != packed.matrix || !(want.shape == packed.shape)) {
-      return bad(item, place,
+      return bad(item, location,
                  cat(printable(name), " is ", packed.shape.str(), ", the network wants ",
                      want.shape.str(), want.matrix() ? " in r16" : ""));
     }
     if (packed.matrix) dtype = dtype_name(packed.dtype);
     if (!params_.emplace(name, std::move(packed)).second)
-      return bad(item, place, cat(printable(name), " stands twice"));
+      return bad(item, location, cat(printable(name), " stands twice"));
   }
   for (const Param& param : network.params()) {
     if (!params_.contains(param.path)) return bad(params, "params", cat(param.path, " is absent"));
@@ -141,13 +142,14 @@ Status CheckpointSource::read_training(const JsonValue& json) {
   Normalization made;
   const auto values = static_cast<size_t>(spec.input.count());
   for (const auto& [key, to] : {std::pair("shift", &made.shift), std::pair("scale", &made.scale)}) {
-    const std::string place = cat(kNormalization, ".", key);
+    const std::string location = cat(kNormalization, ".", key);
     const JsonValue* list = given->find(key);
     if (list == nullptr || list->elements().size() != values)
-      return bad(*given, place, cat("must be a list of ", values, " numbers, one per input value"));
+      return bad(*given, location,
+                 cat("must be a list of ", values, " numbers, one per input value"));
     for (const JsonValue& value : list->elements()) {
-      if (!value.is_number()) return bad(value, place, "must hold numbers");
-      LOOM_ASSIGN(const double number, value.as_double(place));
+      if (!value.is_number()) return bad(value, location, "must hold numbers");
+      LOOM_ASSIGN(const double number, value.as_double(location));
       to->push_back(static_cast<float>(number));
     }
   }
@@ -175,7 +177,7 @@ Result<SourceWeight> CheckpointSource::weight(const Param& param) const {
       r16_decode(g, data, row, 0, g.cols, out);
     return {};
   };
-  weight.place = [data](int64_t row, const R16& matrix, std::byte* to) -> Status {
+  weight.copy_row = [data](int64_t row, const R16& matrix, std::byte* to) -> Status {
     r16_copy_row(matrix, data, row, to);
     return {};
   };

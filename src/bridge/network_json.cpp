@@ -20,7 +20,7 @@ constexpr uint64_t kMaxSample = uint64_t{1} << 31;  // values
 constexpr int64_t kMaxExtent = int64_t{1} << 24;
 
 // The context of a layer; each context has keys of its own.
-enum class Place { cell, node, child };
+enum class Role { cell, node, child };
 
 class Reader {
  public:
@@ -47,8 +47,8 @@ class Reader {
   Status cell(const JsonValue& value, const std::string& path, GridSpec& into) const;
   Result<Link> link(const JsonValue& value, const std::string& path) const;
   Result<const LayerDef*> layer_type(const JsonValue& value, const std::string& path) const;
-  Result<LayerConfig> layer(const JsonValue& value, const std::string& path, Place place) const;
-  Result<LayerConfig> graph(const JsonValue& value, const std::string& path, Place place) const;
+  Result<LayerConfig> layer(const JsonValue& value, const std::string& path, Role role) const;
+  Result<LayerConfig> graph(const JsonValue& value, const std::string& path, Role role) const;
   Result<GraphNames::Node> graph_node(const JsonValue& value, const std::string& path) const;
   Result<std::vector<std::string>> names(const JsonValue& value, const std::string& path) const;
   Result<Field> field(const FieldDesc& desc, const JsonValue& value, const std::string& path) const;
@@ -166,13 +166,13 @@ Result<const LayerDef*> Reader::layer_type(const JsonValue& value, const std::st
 }
 
 // Whether this is a key of a cell, or of a node of a Graph, besides those of its layer.
-bool is_place_key(std::string_view key, Place place) {
-  switch (place) {
-    case Place::cell:
+bool is_place_key(std::string_view key, Role role) {
+  switch (role) {
+    case Role::cell:
       return key == "at" || key == "dtype" || key == "shared_with" || key == "link" ||
              key == "frozen";
-    case Place::node: return key == "name" || key == "from" || key == "shared_with";
-    case Place::child: break;
+    case Role::node: return key == "name" || key == "from" || key == "shared_with";
+    case Role::child: break;
   }
   return false;
 }
@@ -223,13 +223,13 @@ Result<GraphNames::Node> Reader::graph_node(const JsonValue& value, const std::s
 }
 
 Result<LayerConfig> Reader::graph(const JsonValue& value, const std::string& path,
-                                  Place place) const {
+                                  Role role) const {
   GraphNames wiring;
   std::vector<LayerConfig> nodes;
   bool disabled = false;
   for (const auto& [key, item] : value.members()) {
     const std::string here = cat(path, ".", printable(key));
-    if (key == "type" || is_place_key(key, place)) continue;
+    if (key == "type" || is_place_key(key, role)) continue;
     if (key == "disabled") {
       if (!item.is_bool()) return expected(item, here, "true or false");
       disabled = *item.as_bool("");
@@ -242,9 +242,9 @@ Result<LayerConfig> Reader::graph(const JsonValue& value, const std::string& pat
       for (size_t i = 0; i < item.elements().size(); ++i) {
         const JsonValue& node = item.elements()[i];
         const std::string there = item_path(here, i);
-        LOOM_ASSIGN(GraphNames::Node said, graph_node(node, there));
-        wiring.nodes.push_back(std::move(said));
-        LOOM_ASSIGN(LayerConfig made, layer(node, there, Place::node));
+        LOOM_ASSIGN(GraphNames::Node node_names, graph_node(node, there));
+        wiring.nodes.push_back(std::move(node_names));
+        LOOM_ASSIGN(LayerConfig made, layer(node, there, Role::node));
         nodes.push_back(std::move(made));
         done(node);
       }
@@ -253,24 +253,24 @@ Result<LayerConfig> Reader::graph(const JsonValue& value, const std::string& pat
     }
   }
   LOOM_TRY(member(value, path, "nodes"));
-  const Result<GraphWiring> wires = wire_graph(wiring);
-  if (!wires.ok()) return bad(value, path, wires.error().message);
-  Result<LayerConfig> made = make_graph(*wires, std::move(nodes));
+  const Result<GraphWiring> edges = wire_graph(wiring);
+  if (!edges.ok()) return bad(value, path, edges.error().message);
+  Result<LayerConfig> made = make_graph(*edges, std::move(nodes));
   if (!made.ok()) return bad(value, path, made.error().message);
   made->disabled = disabled;
   return made;
 }
 
 Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& path,
-                                  Place place) const {
+                                  Role role) const {
   LOOM_ASSIGN(const LayerDef* def, layer_type(value, path));
-  if (def->wired) return graph(value, path, place);
+  if (def->wired) return graph(value, path, role);
   std::vector<Field> fields;
   std::vector<LayerConfig> children;
   bool disabled = false;
   for (const auto& [key, item] : value.members()) {
     const std::string here = cat(path, ".", printable(key));
-    if (key == "type" || is_place_key(key, place)) continue;
+    if (key == "type" || is_place_key(key, role)) continue;
     if (key == "disabled") {
       if (!item.is_bool()) return expected(item, here, "true or false");
       disabled = *item.as_bool("");
@@ -281,7 +281,7 @@ Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& pat
       if (!item.is_array()) return expected(item, here, "a list of layers");
       children.reserve(item.elements().size());
       for (size_t i = 0; i < item.elements().size(); ++i) {
-        LOOM_ASSIGN(LayerConfig child, layer(item.elements()[i], item_path(here, i), Place::child));
+        LOOM_ASSIGN(LayerConfig child, layer(item.elements()[i], item_path(here, i), Role::child));
         children.push_back(std::move(child));
         done(item.elements()[i]);
       }
@@ -330,9 +330,9 @@ Result<Link> Reader::link(const JsonValue& value, const std::string& path) const
 
 Status Reader::cell(const JsonValue& value, const std::string& path, GridSpec& into) const {
   Cell cell;
-  LOOM_ASSIGN(cell.layer, layer(value, path, Place::cell));
-  LOOM_ASSIGN(const JsonValue* place, member(value, path, "at"));
-  LOOM_ASSIGN(const Coord at, coord(*place, path + ".at"));
+  LOOM_ASSIGN(cell.layer, layer(value, path, Role::cell));
+  LOOM_ASSIGN(const JsonValue* role, member(value, path, "at"));
+  LOOM_ASSIGN(const Coord at, coord(*role, path + ".at"));
   if (const JsonValue* dtype = value.find("dtype")) {
     if (!dtype->is_string()) return expected(*dtype, path + ".dtype", "the name of a number type");
     const Result<DType> known = parse_dtype(dtype->text());
@@ -349,10 +349,10 @@ Status Reader::cell(const JsonValue& value, const std::string& path, GridSpec& i
     LOOM_ASSIGN(cell.frozen, names(*frozen, path + ".frozen"));
   }
   if (into.find(at) != nullptr) {
-    return bad(*place, path + ".at", cat("there is a layer at ", at.str(), " already"));
+    return bad(*role, path + ".at", cat("there is a layer at ", at.str(), " already"));
   }
   const Status put = into.put(at, std::move(cell));
-  if (!put.ok()) return bad(*place, path + ".at", put.error().message);
+  if (!put.ok()) return bad(*role, path + ".at", put.error().message);
   return {};
 }
 
@@ -402,8 +402,7 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
     if (n > kMaxCells) return bad(*row, "layers", cat("has more than ", kMaxCells, " layers"));
     GridSpec grid(1, 1, static_cast<int64_t>(n), 1);
     for (size_t i = 0; i < n; ++i) {
-      LOOM_ASSIGN(LayerConfig made,
-                  layer(row->elements()[i], item_path("layers", i), Place::child));
+      LOOM_ASSIGN(LayerConfig made, layer(row->elements()[i], item_path("layers", i), Role::child));
       LOOM_TRY(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(made)}));
       done(row->elements()[i]);
     }

@@ -23,7 +23,7 @@ struct ProofReader {
     LOOM_ASSIGN(const JsonValue* found, member(key));
     return found->as_double(cat(where, ".", key));
   }
-  Result<int64_t> whole(const char* key) const {
+  Result<int64_t> integer_field(const char* key) const {
     LOOM_ASSIGN(const JsonValue* found, member(key));
     return found->as_int(cat(where, ".", key));
   }
@@ -39,7 +39,7 @@ Result<ProofFigures> figures_of(const JsonValue& json, const std::string& where)
   ProofFigures figures;
   LOOM_ASSIGN(figures.max_abs, read.number("max_abs"));
   LOOM_ASSIGN(figures.max_rel, read.number("max_rel"));
-  LOOM_ASSIGN(figures.max_ulp, read.whole("max_ulp"));
+  LOOM_ASSIGN(figures.max_ulp, read.integer_field("max_ulp"));
   LOOM_ASSIGN(figures.cosine, read.number("cosine"));
   return figures;
 }
@@ -146,7 +146,7 @@ Result<std::shared_ptr<const ProofRecord>> read_proof(const NetworkSource& sourc
   const std::string where = cat(source.path, ": proof");
   if (section == nullptr) return std::shared_ptr<const ProofRecord>();
   LOOM_ASSIGN(ProofRecord record, record_of(*section, where));
-  LOOM_ASSIGN(const int64_t inputs, ProofReader({*section, where}).whole("inputs"));
+  LOOM_ASSIGN(const int64_t inputs, ProofReader({*section, where}).integer_field("inputs"));
   LOOM_ASSIGN(record.inputs, arrays_of(source, cat(kProofFolder, "input")));
   LOOM_ASSIGN(record.expected, arrays_of(source, cat(kProofFolder, "expected")));
   if (static_cast<int64_t>(record.inputs.size()) != inputs ||

@@ -52,7 +52,7 @@ int64_t bytes_in(const Param& param, DType dtype) {
 SourceWeight adjusted(const SourceWeight& weight, const Param& param, DType dtype,
                       const PackPolicy& policy) {
   SourceWeight out = weight;
-  out.place = nullptr;
+  out.copy_row = nullptr;
   out.rows = [&weight, &param, dtype, &policy](int64_t first, int64_t count, float* to) -> Status {
     LOOM_TRY(weight.rows(first, count, to));
     return policy.adjust(param, dtype, count, to);
@@ -74,7 +74,7 @@ void pack_absent_rows(const R16& matrix, std::byte* data) {
 Status load_weight(Network& network, int index, DType dtype, const SourceWeight& weight,
                    ThreadPool& pool, ScaleScope scope) {
   const Param& param = network.params()[static_cast<size_t>(index)];
-  const bool exact = weight.place && dtype == weight.stored && param.spec.matrix();
+  const bool exact = weight.copy_row && dtype == weight.stored && param.spec.matrix();
   if (!exact) {
     if (dtype_info(dtype).scale == ScaleRule::absmean && weight.mean_scope != ScaleScope::per_row)
       scope = weight.mean_scope;
@@ -90,7 +90,7 @@ Status load_weight(Network& network, int index, DType dtype, const SourceWeight&
   const R16 matrix = r16_geometry(dtype, param.spec.shape[0], param.spec.shape[1]);
   pack_absent_rows(matrix, param.memory.data());
   for (int64_t row = 0; row < matrix.rows; ++row)
-    LOOM_TRY(weight.place(row, matrix, param.memory.data()));
+    LOOM_TRY(weight.copy_row(row, matrix, param.memory.data()));
   return weight.packed ? weight.packed(param.tensor) : Status();
 }
 

@@ -23,7 +23,7 @@ struct SourceWeight {
   Network::RowSource rows;
   // Packs row `row` of the parameter with the exact codes and scales of the file into a matrix of
   // type `stored`. May be null: rows() and packing are lossless, or the file has no such type.
-  std::function<Status(int64_t row, const R16& matrix, std::byte* to)> place;
+  std::function<Status(int64_t row, const R16& matrix, std::byte* to)> copy_row;
   // Ranges that determined scales of type `held_dtype` (dtype/r16/r16.hpp); may be empty.
   std::vector<float> held;
   DType held_dtype = DType::f32;

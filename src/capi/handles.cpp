@@ -60,8 +60,8 @@ class Table {
 };
 
 Slot& Table::slot(uint32_t index) const {
-  const Place place = place_of(index);
-  return chunks_[place.chunk].load(std::memory_order_acquire)[place.at];
+  const Place slot_address = place_of(index);
+  return chunks_[slot_address.chunk].load(std::memory_order_acquire)[slot_address.at];
 }
 
 uint32_t Table::unused_slot() {
@@ -70,10 +70,11 @@ uint32_t Table::unused_slot() {
     first_free_ = slot(index).next_free;
     return index;
   }
-  const Place place = place_of(count_);
-  if (place.chunk >= chunks_.size() || count_ + 1 >= kSlotMask) return kNoSlot;
-  if (chunks_[place.chunk].load(std::memory_order_relaxed) == nullptr)
-    chunks_[place.chunk].store(new Slot[kFirstChunk << place.chunk], std::memory_order_release);
+  const Place slot_address = place_of(count_);
+  if (slot_address.chunk >= chunks_.size() || count_ + 1 >= kSlotMask) return kNoSlot;
+  if (chunks_[slot_address.chunk].load(std::memory_order_relaxed) == nullptr)
+    chunks_[slot_address.chunk].store(new Slot[kFirstChunk << slot_address.chunk],
+                                      std::memory_order_release);
   return count_++;
 }
 
@@ -93,11 +94,11 @@ uintptr_t Table::add(Kind kind, void* object) {
 Slot* Table::find(uintptr_t handle) const {
   const uintptr_t number = handle & kSlotMask;
   if (number == 0) return nullptr;
-  const Place place = place_of(static_cast<uint32_t>(number - 1));
-  if (place.chunk >= chunks_.size()) return nullptr;
-  Slot* chunk = chunks_[place.chunk].load(std::memory_order_acquire);
+  const Place slot_address = place_of(static_cast<uint32_t>(number - 1));
+  if (slot_address.chunk >= chunks_.size()) return nullptr;
+  Slot* chunk = chunks_[slot_address.chunk].load(std::memory_order_acquire);
   if (chunk == nullptr) return nullptr;
-  Slot& s = chunk[place.at];
+  Slot& s = chunk[slot_address.at];
   return s.handle.load(std::memory_order_acquire) == handle ? &s : nullptr;
 }
 

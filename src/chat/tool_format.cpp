@@ -160,7 +160,7 @@ const ToolFormat& tool_format(std::string_view source) {
   return std::end(kFormats)[-1];
 }
 
-const ToolFormat& told_format(std::string_view source, bool tools) {
+const ToolFormat& prompt_format(std::string_view source, bool tools) {
   const ToolFormat& own = tool_format(source);
   return tools && own.syntax == Syntax::none ? *find_tool_format("hermes") : own;
 }

@@ -41,7 +41,7 @@ struct ToolFormat {
 const ToolFormat& tool_format(std::string_view source);
 // With tools, if a template has no format: that of most models, which the prompt must then describe
 // (serve/dialects/chat_tools.cpp).
-const ToolFormat& told_format(std::string_view source, bool tools);
+const ToolFormat& prompt_format(std::string_view source, bool tools);
 std::span<const ToolFormat> tool_formats();
 // By its name; may be null: there is none.
 const ToolFormat* find_tool_format(std::string_view name);

@@ -24,7 +24,7 @@ double number(const LayerConfig& layer, std::string_view name) {
   const int field = field_index(layer, name);
   return field < 0 ? 0 : layer.real(field);
 }
-int64_t whole(const LayerConfig& layer, std::string_view name) {
+int64_t integer_field(const LayerConfig& layer, std::string_view name) {
   return static_cast<int64_t>(number(layer, name));
 }
 std::string words(const LayerConfig& layer, std::string_view name) {
@@ -51,22 +51,22 @@ Result<const LayerConfig*> inner_at(const GridSpec& grid, const Coord& at, Layer
 
 DecoderLayer own_of(const LayerConfig& attention) {
   DecoderLayer own;
-  own.window = whole(attention, "window");
+  own.window = integer_field(attention, "window");
   own.rope = number(attention, "rope") != 0;
   return own;
 }
 
 void take_attention(const LayerConfig& a, DecoderConfig& c) {
-  c.num_heads = whole(a, "heads");
-  c.num_kv_heads = whole(a, "kv_heads");
-  c.head_dim = whole(a, "head_dim");
+  c.num_heads = integer_field(a, "heads");
+  c.num_kv_heads = integer_field(a, "kv_heads");
+  c.head_dim = integer_field(a, "head_dim");
   c.attention_bias = number(a, "bias") != 0;
   c.attention_out_bias = number(a, "out_bias") != 0;
   c.qk_norm = number(a, "qk_norm") != 0;
   c.sub_norms = number(a, "sub_norm") != 0;
   c.attention_scale = number(a, "scale");
   c.attention_soft_cap = number(a, "soft_cap");
-  c.rope_width = whole(a, "rope_width");
+  c.rope_width = integer_field(a, "rope_width");
   c.rope_theta = number(a, "rope_theta");
   const std::string scaling = words(a, "rope_scaling");
   if (scaling == "linear") c.rope = RopeKind::linear;
@@ -74,11 +74,11 @@ void take_attention(const LayerConfig& a, DecoderConfig& c) {
   c.rope_factor = number(a, "rope_factor");
   c.rope_low_freq_factor = number(a, "rope_low_freq");
   c.rope_high_freq_factor = number(a, "rope_high_freq");
-  c.rope_original_max_positions = whole(a, "rope_original");
+  c.rope_original_max_positions = integer_field(a, "rope_original");
 }
 
 void take_mlp(const LayerConfig& m, DecoderConfig& c) {
-  c.intermediate_size = whole(m, "inner");
+  c.intermediate_size = integer_field(m, "inner");
   c.mlp_bias = number(m, "bias") != 0;
   c.hidden_act = words(m, "activation");
   if (c.hidden_act == "gelu_erf") c.hidden_act = "gelu";
@@ -93,8 +93,8 @@ Result<DecoderConfig> read_cells(const GridSpec& grid, int64_t positions) {
   if (c.num_layers < 1 || grid.rows() != 1 || grid.cols() != 1 || grid.layers() != 2)
     return no_decoder(cat("its grid is ", grid.extents(), "; it must be blocks + 2 x 1 x 1 x 2"));
   LOOM_ASSIGN(const LayerConfig* table, layer_at(grid, {0, 0, 0, 0}, LayerKind::embedding));
-  c.vocab_size = whole(*table, "vocab");
-  c.hidden_size = whole(*table, "width");
+  c.vocab_size = integer_field(*table, "vocab");
+  c.hidden_size = integer_field(*table, "width");
   c.embedding_scale = number(*table, "scale");
   for (int64_t b = 0; b < c.num_layers; ++b) {
     LOOM_ASSIGN(const LayerConfig* attention,

@@ -23,9 +23,9 @@ uint32_t less(uint32_t count) {
 }  // namespace
 
 size_t Automaton::FrameHash::operator()(const Frame& f) const {
-  const uint64_t place =
+  const uint64_t position =
       static_cast<uint64_t>(static_cast<uint32_t>(f.parent)) << 32 | static_cast<uint32_t>(f.at);
-  return mixed(mixed(1, place), static_cast<uint64_t>(f.need) << 32 | f.left);
+  return mixed(mixed(1, position), static_cast<uint64_t>(f.need) << 32 | f.left);
 }
 
 size_t Automaton::ConfigHash::operator()(const std::vector<Config>& v) const {

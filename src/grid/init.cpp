@@ -20,13 +20,13 @@ double normal(const Rng& rng, int64_t i) {
 
 // The location of a value in a table. `at` counts values; the last axis has `cols`, the axis before
 // it `rows`, the one before that `heads`.
-struct Place {
+struct Coordinates {
   int64_t row = 0, col = 0, head = 0, cols = 1, heads = 1;
 };
 
-Place place_of(const Shape& table, int64_t i) {
+Coordinates place_of(const Shape& table, int64_t i) {
   const int rank = table.rank();
-  Place p;
+  Coordinates p;
   p.cols = table.last();
   const int64_t rows = rank > 1 ? table[rank - 2] : 1;
   p.heads = rank > 2 ? table[rank - 3] : 1;
@@ -36,7 +36,7 @@ Place place_of(const Shape& table, int64_t i) {
   return p;
 }
 
-double sinusoid(const Place& p) {
+double sinusoid(const Coordinates& p) {
   const auto pair = static_cast<double>(p.col - p.col % 2);
   const double rate = dmath::exp(-dmath::log(10000.0) * pair / static_cast<double>(p.cols));
   const double angle = static_cast<double>(p.row) * rate;
@@ -45,7 +45,7 @@ double sinusoid(const Place& p) {
 
 // If the number of heads is a power of two, slopes are 2^(-8 h / H), h from 1 on. Otherwise they
 // are those of the next smaller power, followed by every second one of twice that power.
-double slope(const Place& p) {
+double slope(const Coordinates& p) {
   int64_t power = 1;
   while (power * 2 <= p.heads) power *= 2;
   const bool more = p.head >= power;
@@ -54,7 +54,8 @@ double slope(const Place& p) {
   return dmath::exp(-8.0 * dmath::log(2.0) * h / of);
 }
 
-double value(Init init, const Rng& rng, int64_t i, double rows, double cols, const Place& place) {
+double value(Init init, const Rng& rng, int64_t i, double rows, double cols,
+             const Coordinates& coordinates) {
   const auto uniform = [&](double bound) {
     return bound * (2.0 * static_cast<double>(rng.uniform(static_cast<uint64_t>(i))) - 1.0);
   };
@@ -67,10 +68,11 @@ double value(Init init, const Rng& rng, int64_t i, double rows, double cols, con
     case Init::fan_out: return uniform(1.0 / __builtin_sqrt(rows));
     case Init::normal002: return 0.02 * normal(rng, i);
     case Init::normal1: return normal(rng, i);
-    case Init::sinusoidal: return sinusoid(place);
-    case Init::alibi: return -slope(place) * static_cast<double>(std::abs(place.row - place.col));
-    case Init::causal: return place.col <= place.row ? 0.0 : -1e9;
-    case Init::log_range: return dmath::log(static_cast<double>(place.col + 1));
+    case Init::sinusoidal: return sinusoid(coordinates);
+    case Init::alibi:
+      return -slope(coordinates) * static_cast<double>(std::abs(coordinates.row - coordinates.col));
+    case Init::causal: return coordinates.col <= coordinates.row ? 0.0 : -1e9;
+    case Init::log_range: return dmath::log(static_cast<double>(coordinates.col + 1));
   }
   return 0.0;
 }
@@ -84,8 +86,10 @@ void init_values(const Network& network, int index, uint64_t seed, int64_t first
   const auto rows = static_cast<double>(spec.shape.rows());
   const auto cols = static_cast<double>(spec.shape.last());
   for (int64_t i = 0; i < count; ++i) {
-    const Place place = place_of(spec.table.rank() > 0 ? spec.table : spec.shape, first + i);
-    out[i] = static_cast<float>(spec.factor * value(spec.init, rng, first + i, rows, cols, place));
+    const Coordinates coordinates =
+        place_of(spec.table.rank() > 0 ? spec.table : spec.shape, first + i);
+    out[i] =
+        static_cast<float>(spec.factor * value(spec.init, rng, first + i, rows, cols, coordinates));
   }
 }
 

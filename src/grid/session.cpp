@@ -36,7 +36,7 @@ Pass Session::Impl::pass() {
   p.ropes = &ropes;
   p.sequences = options.ragged ? 1 : options.sequences;
   p.first = options.ragged ? 0 : position;
-  if (ragged) p.places = ragged->places;
+  if (ragged) p.row_positions = ragged->row_positions;
   if (masked) {
     p.mask = masked->mask;
     p.ends = masked->ends;
@@ -211,7 +211,7 @@ Status Session::Impl::make_state() {
   for (const RopeSpec& spec : network->ropes()) {
     LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, capacity));
     ropes.push_back(std::move(table));
-    if (spec.numbers > 0) last_place = std::min(last_place, spec.numbers);
+    if (spec.numbers > 0) last_position = std::min(last_position, spec.numbers);
   }
   return {};
 }
@@ -330,10 +330,10 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   impl->checked.resize(network.cells().size());
   const int64_t longest = max_input.rank() == 1 ? max_input[0] : max_input[1];
   impl->capacity = round_up(options.max_positions > 0 ? options.max_positions : longest, 16);
-  impl->last_place = impl->capacity;
+  impl->last_position = impl->capacity;
   impl->recorder = std::make_unique<Recorder>(ops, pool, options.activations);
   LOOM_TRY(impl->check_cache());
-  LOOM_TRY(impl->make_places());
+  LOOM_TRY(impl->make_row_positions());
   LOOM_TRY(impl->make_state());
   LOOM_TRY(impl->make_inputs());
   LOOM_TRY(impl->make_mask());
@@ -374,7 +374,7 @@ Status Session::Impl::keep_feedback(const std::vector<Tensor>& outputs, size_t f
 
 Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y) {
   LOOM_TRY(check_params(first, last));
-  if (position == 0 && first == 0 && !states_given) {
+  if (position == 0 && first == 0 && !has_initial_states) {
     for (const Tensor& t : states) {
       if (t.shape.count() > 0) LOOM_TRY(recorder->fill({t, 0.0f}));
     }
@@ -413,7 +413,7 @@ Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool
 
 void Session::reset() {
   impl_->position = 0;
-  impl_->states_given = false;
+  impl_->has_initial_states = false;
   impl_->forget_feedback = true;
 }
 
@@ -441,7 +441,7 @@ std::vector<Tensor> Session::Impl::with_width() const {
 
 Result<std::vector<Tensor>> Session::recurrent_states() {
   std::vector<Tensor> out = impl_->with_width();
-  if (impl_->position == 0 && !impl_->states_given) {
+  if (impl_->position == 0 && !impl_->has_initial_states) {
     for (const Tensor& t : out)
       std::memset(t.data, 0, static_cast<size_t>(plain_bytes(t.dtype, t.shape)));
     return out;
@@ -466,7 +466,7 @@ Status Session::set_states(const std::vector<Tensor>& values) {
                   static_cast<size_t>(plain_bytes(mine[i].dtype, mine[i].shape)));
     LOOM_TRY(to_device(impl_->recorder->ops(), mine[i]));
   }
-  impl_->states_given = true;
+  impl_->has_initial_states = true;
   return {};
 }
 

@@ -78,7 +78,7 @@ class Session {
 
   // Ragged sessions: sets the locations of the rows of inputs from now on. Errors: invalid for more
   // rows than planned, out_of_range for a missing sequence or position.
-  Status place(std::span<const RowPosition> rows);
+  Status set_row_positions(std::span<const RowPosition> rows);
   // Ragged sessions: runs all cells on `x`; cells from logits_from_cell on run for its first
   // `wanted` rows. Returns their output, or nothing for none. If one of the last passes had the
   // same number of rows and the same x memory, nothing is recorded. Its commands run again; they

@@ -33,7 +33,7 @@ struct MaskedRows {
 struct RaggedRows {
   Buffer place_memory;  // locations of all rows (ops/recording/pages.hpp)
   int64_t place_width = 2;
-  Tensor places;
+  Tensor row_positions;
   Buffer page_memory;                    // of a session with pages: their tables
   std::vector<Device::Move> page_moves;  // of copy_page()
   std::vector<CachedPlan> cached_plans;  // allocated with room for all of them
@@ -50,7 +50,7 @@ struct Session::Impl {
   SessionOptions options;
   Shape max_input;
   int64_t capacity = 0;
-  int64_t last_place = 0;  // limit of row positions: capacity, or those that were learned
+  int64_t last_position = 0;  // limit of row positions: capacity, or those that were learned
   int64_t position = 0;
   ArenaPlan plan;
   std::vector<int> first_slot;  // of each cell, and after the last
@@ -58,9 +58,9 @@ struct Session::Impl {
   bool misplaced = false;  // a layer requested other tensors than planned
   Buffer arena;
   Buffer state_memory;
-  std::vector<KvCache> caches;  // [state]
-  std::vector<Tensor> states;   // [state]: [sequences, width]
-  bool states_given = false;    // they are not zeros at position 0
+  std::vector<KvCache> caches;      // [state]
+  std::vector<Tensor> states;       // [state]: [sequences, width]
+  bool has_initial_states = false;  // they are not zeros at position 0
   std::vector<Tensor> with_width() const;
   // The values that feedback links read in this pass, and in the next.
   FeedbackMemory feedback, next_feedback;
@@ -92,7 +92,7 @@ struct Session::Impl {
   KvCache cache_of(const StateSpec& s) const;  // without memory yet
   Status check_cache() const;
   Status make_state();
-  Status make_places();
+  Status make_row_positions();
   // Rows that layers see: one per id for an Embedding's input.
   int64_t rows_of(const Shape& shape) const {
     return takes_ids(network->cells()[0].node.config) ? shape.count() : shape.rows();

@@ -24,8 +24,8 @@ void Session::Impl::shape_mask(const Shape& shape) {
   MaskedRows& m = *masked;
   m.mask = zeroed(m.mask_memory.data(), recorder->ops().compute, Shape{shape[0], shape[1]});
   m.ends.last = zeroed(m.ends_memory.data(), DType::i32, Shape{shape[0]});
-  m.ends.turned = zeroed(m.ends_memory.data() + 4 * round_up(max_input[0], 16), DType::i32,
-                         Shape{shape[0] * shape[1]});
+  m.ends.reversed = zeroed(m.ends_memory.data() + 4 * round_up(max_input[0], 16), DType::i32,
+                           Shape{shape[0] * shape[1]});
 }
 
 // Computes the mask of the lengths for an input of this shape.
@@ -41,7 +41,7 @@ Status Session::Impl::receive_lengths(const Shape& shape) {
   }
   shape_mask(shape);
   mark_lengths(m.mask, m.ends, m.lengths);
-  for (const Tensor& t : {m.mask, m.ends.last, m.ends.turned})
+  for (const Tensor& t : {m.mask, m.ends.last, m.ends.reversed})
     LOOM_TRY(to_device(recorder->ops(), t));
   return {};
 }

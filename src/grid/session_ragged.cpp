@@ -27,7 +27,7 @@ const Node* not_ragged(const Node& node) {
 
 }  // namespace
 
-Status Session::Impl::make_places() {
+Status Session::Impl::make_row_positions() {
   if (!options.ragged) return {};
   if (network->has_links() || !network->extra_inputs().empty())
     return unsupported("a network with links or further inputs cannot run sequences together");
@@ -42,7 +42,7 @@ Status Session::Impl::make_places() {
   RaggedRows& r = ragged.emplace();
   r.place_width = 2 + (options.pages > 0 ? capacity / 16 : 0);
   LOOM_ASSIGN(r.place_memory, Buffer::allocate(count * r.place_width * 4));
-  r.places = zeroed(r.place_memory.data(), DType::i32, Shape{count, r.place_width});
+  r.row_positions = zeroed(r.place_memory.data(), DType::i32, Shape{count, r.place_width});
   if (options.pages > 0) {
     LOOM_ASSIGN(r.page_memory, Buffer::allocate(options.sequences * (capacity / 16) * 4));
   }
@@ -107,13 +107,13 @@ Status Session::Impl::fetch(const Tensor& t) {
 // On a device, ids and positions are uploaded for each pass; its commands read them at run time.
 Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t num_outputs) {
   Impl& s = *impl_;
-  const int64_t placed = s.ragged ? s.ragged->places.rows() : 0;
+  const int64_t placed = s.ragged ? s.ragged->row_positions.rows() : 0;
   if (placed != s.rows_of(given.shape)) {
     return invalid(
         cat("a pass of ", s.rows_of(given.shape), " rows, of which ", placed, " were placed"));
   }
   LOOM_ASSIGN(const Tensor x, s.received(given, s.input));
-  LOOM_TRY(to_device(s.recorder->ops(), s.ragged->places));
+  LOOM_TRY(to_device(s.recorder->ops(), s.ragged->row_positions));
   CachedPlan& pass = s.ragged->plan_for(x, num_outputs);
   if (pass.num_outputs != num_outputs) LOOM_TRY(s.record_ragged(x, num_outputs, pass));
   pass.used = ++s.ragged->passes;
@@ -122,7 +122,7 @@ Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t num_outputs)
   return pass.output;
 }
 
-Status Session::place(std::span<const RowPosition> rows) {
+Status Session::set_row_positions(std::span<const RowPosition> rows) {
   Impl& s = *impl_;
   const auto count = static_cast<int64_t>(rows.size());
   if (!s.ragged || count > s.rows_of(s.max_input)) {
@@ -131,18 +131,18 @@ Status Session::place(std::span<const RowPosition> rows) {
   }
   for (const RowPosition& row : rows) {
     if (row.sequence >= 0 && row.sequence < s.options.sequences && row.position >= 0 &&
-        row.position < s.last_place) {
+        row.position < s.last_position) {
       continue;
     }
     return make_error(Code::out_of_range,
                       cat("position ", row.position, " of sequence ", row.sequence,
-                          " is not among ", s.last_place, " of ", s.options.sequences));
+                          " is not among ", s.last_position, " of ", s.options.sequences));
   }
   RaggedRows& own = *s.ragged;
-  own.places = zeroed(own.place_memory.data(), DType::i32, Shape{count, own.place_width});
+  own.row_positions = zeroed(own.place_memory.data(), DType::i32, Shape{count, own.place_width});
   for (int64_t r = 0; r < count; ++r) {
     const RowPosition& row = rows[static_cast<size_t>(r)];
-    int32_t* to = own.places.i32() + r * own.place_width;
+    int32_t* to = own.row_positions.i32() + r * own.place_width;
     const bool paged = s.options.pages > 0;
     *to++ = paged ? 0 : row.sequence;
     *to++ = row.position;

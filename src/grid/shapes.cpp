@@ -119,7 +119,7 @@ class ShapeSearch {
   }
 
   bool solve(size_t i, Causes& conflict);
-  bool place(size_t i, const Shape* guess, Causes& conflict);
+  bool try_shape(size_t i, const Shape* guess, Causes& conflict);
   bool meets_guesses(size_t i, Causes& conflict);
   bool guess(size_t i, Causes& conflict);
   std::vector<Guess> first_guesses(size_t i) const;
@@ -147,13 +147,13 @@ class ShapeSearch {
 bool ShapeSearch::solve(size_t i, Causes& conflict) {
   for (; i < cells_.size(); ++i) {
     if (guesses(i)) return guess(i, conflict);
-    if (!place(i, nullptr, conflict)) return false;
+    if (!try_shape(i, nullptr, conflict)) return false;
   }
   return true;
 }
 
 // Adds cell `i`, whose link brings `guess`, if it has one.
-bool ShapeSearch::place(size_t i, const Shape* guess, Causes& conflict) {
+bool ShapeSearch::try_shape(size_t i, const Shape* guess, Causes& conflict) {
   ++steps_;
   const GridNode& node = cell(i);
   Shape in = i == 0 ? input_ : all_.back().out;
@@ -255,7 +255,7 @@ bool ShapeSearch::guess(size_t i, Causes& conflict) {
     if (!add_new(mine, tried)) continue;
     Causes why;
     const size_t seen = brought_.size();
-    if (place(i, &mine, why) && solve(i + 1, why)) {
+    if (try_shape(i, &mine, why) && solve(i + 1, why)) {
       if (free) chosen_[i] = mine;
       return true;
     }

@@ -58,7 +58,7 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   if (options.masked) {
     t.mask = trace.fresh(Shape{input[0], length});
     t.ends.last = trace.fresh(Shape{input[0]}, DType::i32);
-    t.ends.turned = trace.fresh(Shape{input[0] * length}, DType::i32);
+    t.ends.reversed = trace.fresh(Shape{input[0] * length}, DType::i32);
   }
   Recorder recorder(trace);
   LOOM_TRY(begin_feedback(network, options.feedback, trace, recorder, t));
@@ -109,7 +109,7 @@ void mark_lengths(const Tensor& mask, const SequenceEnds& ends, std::span<const 
       } else {
         mask.f32()[first + t] = kept ? 1.0f : 0.0f;
       }
-      ends.turned.i32()[first + t] = static_cast<int32_t>(first + (t < real ? real - 1 - t : t));
+      ends.reversed.i32()[first + t] = static_cast<int32_t>(first + (t < real ? real - 1 - t : t));
     }
   }
 }

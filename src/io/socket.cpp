@@ -64,10 +64,10 @@ Error socket_error(const char* what, const HostPort& to) {
 }  // namespace
 
 Result<Socket> Socket::connect(SocketKind kind, const HostPort& to, double seconds) {
-  addrinfo wanted{};
-  wanted.ai_socktype = kind == SocketKind::stream ? SOCK_STREAM : SOCK_DGRAM;
+  addrinfo hints{};
+  hints.ai_socktype = kind == SocketKind::stream ? SOCK_STREAM : SOCK_DGRAM;
   addrinfo* found = nullptr;
-  const int failed = getaddrinfo(to.host.c_str(), cat(to.port).c_str(), &wanted, &found);
+  const int failed = getaddrinfo(to.host.c_str(), cat(to.port).c_str(), &hints, &found);
   if (failed != 0)
     return make_error(Code::not_found, cat("no such host: ", gai_strerror(failed)), to.host);
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, &freeaddrinfo);

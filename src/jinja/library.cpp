@@ -141,8 +141,8 @@ Result<Value> call_filter(const Call& call, Meter& meter) {
                          (call.argument(1, "boolean").truthy() && !call.self.truthy());
     if (!missing) return call.self;
     const Value given = call.argument(0, "default_value");
-    const bool none_given = call.arguments.empty() && call.named.empty();
-    return none_given ? Value::string("") : given;
+    const bool has_none = call.arguments.empty() && call.named.empty();
+    return has_none ? Value::string("") : given;
   }
   if (name == "tojson") return to_json(call, meter);
   if (name == "attr") {

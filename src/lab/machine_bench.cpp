@@ -48,8 +48,8 @@ int64_t compute_piece(const IsaProbe& probe, PeakKind kind, LaneTurn& turn) {
 
 // A range that is smaller than a piece is read several times. Copies go from the first half of the
 // range to the second; bytes read and written both count.
-int64_t memory_piece(const IsaProbe& probe, PeakKind kind, const Place& place, LaneRange range,
-                     LaneTurn& turn) {
+int64_t memory_piece(const IsaProbe& probe, PeakKind kind, const Place& memory_level,
+                     LaneRange range, LaneTurn& turn) {
   const int64_t size = range.end - range.begin;
   const int64_t length = kind == PeakKind::copy ? size / 2 / kProbeStep * kProbeStep : size;
   int64_t done = 0;
@@ -57,11 +57,11 @@ int64_t memory_piece(const IsaProbe& probe, PeakKind kind, const Place& place, L
     if (turn.at >= length) turn.at = 0;
     const int64_t count = std::min(kPiece, length - turn.at), from = range.begin + turn.at;
     if (kind == PeakKind::read) {
-      turn.sink = probe.read(place.from + from, count);
+      turn.sink = probe.read(memory_level.from + from, count);
     } else if (kind == PeakKind::write) {
-      probe.write(place.to + from, count);
+      probe.write(memory_level.to + from, count);
     } else {
-      probe.copy(place.from + from, place.to + from + length, count);
+      probe.copy(memory_level.from + from, memory_level.to + from + length, count);
     }
     turn.at += count;
     done += count;
@@ -72,8 +72,8 @@ int64_t memory_piece(const IsaProbe& probe, PeakKind kind, const Place& place, L
 // A case with the threads that run it.
 class Meter {
  public:
-  Meter(const PeakCase& c, Place place, ThreadPool& pool)
-      : c_(c), place_(place), pool_(pool), probe_(cpu_probe(c.isa)), turns_(lanes()) {}
+  Meter(const PeakCase& c, Place memory_level, ThreadPool& pool)
+      : c_(c), place_(memory_level), pool_(pool), probe_(cpu_probe(c.isa)), turns_(lanes()) {}
 
   // Giga-operations or gigabytes per second of all lanes together, each over its own time: a lane
   // that the system delayed counts with its waiting time.

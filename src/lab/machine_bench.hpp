@@ -36,8 +36,8 @@ struct PeakCase {
   PeakKind kind = PeakKind::fma_f32;
   Isa isa = Isa::scalar;
   int threads = 1;
-  std::string place;  // for reading and writing: "memory", "L1", "mapped file"
-  int64_t bytes = 0;  // in total over the threads
+  std::string memory_level;  // for reading and writing: "memory", "L1", "mapped file"
+  int64_t bytes = 0;         // in total over the threads
 };
 struct PeakRow {
   PeakCase c;

@@ -64,11 +64,11 @@ Tile conv_tile(int64_t l1, const ConvTiling& s, int64_t bytes) {
   Tile tile{4, "4 places: nothing larger fits"};
   for (const int64_t c : kCandidates) {
     if (c > most[s.axes - 1]) continue;
-    const int64_t places = std::min(c, s.out), filters = std::min(c, s.filters);
-    const int64_t span = (places - 1) * s.stride + s.kernel + 2 * s.padding;
+    const int64_t num_positions = std::min(c, s.out), filters = std::min(c, s.filters);
+    const int64_t span = (num_positions - 1) * s.stride + s.kernel + 2 * s.padding;
     const int64_t takes = 4 * s.channels * power(span, s.axes) +
                           filters * s.channels * power(s.kernel, s.axes) * bytes +
-                          8 * filters * power(places, s.axes);
+                          8 * filters * power(num_positions, s.axes);
     if (takes <= limit)
       tile = {c, cat(c, " places: input, weights and sums take ", takes, " of ", limit,
                      " bytes, three quarters of the cache")};
@@ -112,9 +112,9 @@ Tile gpu_product_tile(const GpuLimits& limits, int64_t bytes, bool large) {
   int64_t size =
       large ? std::clamp<int64_t>(down_to(std::min<int64_t>(known / 4 * more, 128), 64), 64, 128)
             : std::clamp<int64_t>(down_to(std::min<int64_t>(base * more, 64), 32), 32, 64);
-  const int64_t wanted = size;
+  const int64_t requested = size;
   if (limits.invocations > 0) size = std::min(size, limits.invocations);
-  return {size, cat(size, " invocations", size < wanted ? ", all that a workgroup has" : "",
+  return {size, cat(size, " invocations", size < requested ? ", all that a workgroup has" : "",
                     ": elements of ", bytes, " bytes")};
 }
 

@@ -45,11 +45,11 @@ Result<Tensor> places_of(ForwardCall& call, int64_t rows) {
   LOOM_ASSIGN(const Tensor ids, call.ids(Shape{rows}));
   CopyArgs c;
   c.y = ids;
-  if (const Tensor places = call.places(); !places.empty()) {
-    c.x = places;
+  if (const Tensor row_positions = call.row_positions(); !row_positions.empty()) {
+    c.x = row_positions;
     c.rank = 1;
     c.extent[0] = rows;
-    c.x_step[0] = places.row_stride;
+    c.x_step[0] = row_positions.row_stride;
     c.y_step[0] = 1;
     c.x_first = 1;  // after the sequence
     LOOM_TRY(call.ops().copy(c));

@@ -68,15 +68,15 @@ Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape> in
 // Matrix number `index` in the order of `batch`, in a tensor that has `own` matrices.
 Tensor matrix_at(const Tensor& t, int64_t index, const std::vector<int64_t>& batch,
                  const std::vector<int64_t>& own, int64_t rows, int64_t cols) {
-  int64_t place = 0, below = 1;
+  int64_t slice_index = 0, below = 1;
   for (size_t axis = batch.size(); axis-- > 0;) {
     const int64_t at = index % batch[axis];
     index /= batch[axis];
-    if (own[axis] > 1) place += at * below;
+    if (own[axis] > 1) slice_index += at * below;
     below *= own[axis];
   }
   Tensor all = as_matrix(t, below * rows, cols);
-  return all.slice_rows(place * rows, rows);
+  return all.slice_rows(slice_index * rows, rows);
 }
 
 bool shared(const Products& p) {

@@ -93,8 +93,8 @@ Result<Tensor> prepared(ForwardCall& call, const Tensor& t, int64_t heads, size_
   r.sin = angles.sin;
   r.heads = heads;
   r.first = call.first();
-  r.places = call.places();
-  r.length = r.places.empty() ? t.rows() / call.sequences() : 0;
+  r.row_positions = call.row_positions();
+  r.length = r.row_positions.empty() ? t.rows() / call.sequences() : 0;
   r.rotary_dim = c.integer(kRopeWidth);
   LOOM_TRY(call.ops().rope(r));
   return r.y;
@@ -133,13 +133,13 @@ Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
   a.scale = score_scale(c);
   a.causal = c.flag(kCausal);
   a.soft_cap = static_cast<float>(c.real(kSoftCap));
-  if (const Tensor places = call.places(); !places.empty()) {
+  if (const Tensor row_positions = call.row_positions(); !row_positions.empty()) {
     a.q = p.q;
     a.y = y;
     a.cache = call.cache();
-    a.length = positions_of(places, a.cache.capacity);
-    a.places = places;
-    LOOM_TRY(call.ops().kv_write({p.k, p.v, a.cache, 0, places}));
+    a.length = positions_of(row_positions, a.cache.capacity);
+    a.row_positions = row_positions;
+    LOOM_TRY(call.ops().kv_write({p.k, p.v, a.cache, 0, row_positions}));
     return call.ops().attention(a);
   }
   const int64_t length = p.q.rows() / call.sequences();

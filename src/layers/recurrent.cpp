@@ -33,9 +33,9 @@ size_t parts_of(const LayerConfig& c) {
 }
 
 Status check_states(const LayerConfig& c, std::span<const Shape> in) {
-  const size_t wanted = 1 + (c.flag(kInitialState) ? parts_of(c) : 0);
-  if (in.size() != wanted) {
-    return invalid(cat(c.def->name, " takes ", wanted, wanted == 1 ? " input" : " inputs",
+  const size_t expected = 1 + (c.flag(kInitialState) ? parts_of(c) : 0);
+  if (in.size() != expected) {
+    return invalid(cat(c.def->name, " takes ", expected, expected == 1 ? " input" : " inputs",
                        c.flag(kInitialState) ? " with initial_state" : " without initial_state",
                        ", but ", in.size(), in.size() == 1 ? " is given" : " are given"));
   }
@@ -114,7 +114,7 @@ Result<Run> start(ForwardCall& call) {
   run.batch = call.sequences();
   run.steps = call.x().rows() / run.batch;
   run.hidden = c.integer(kHidden);
-  LOOM_ASSIGN(run.early, ends_early(call, run.steps));
+  LOOM_ASSIGN(run.early, has_lengths(call, run.steps));
   const int64_t width = call.param(kWih).rows();
   LOOM_ASSIGN(run.from_input, call.tensor(Shape{run.batch * run.steps, width}));
   LOOM_ASSIGN(run.all, call.tensor(Shape{run.batch * run.steps, run.hidden}));
@@ -199,10 +199,10 @@ Result<std::vector<Tensor>> forward_rnn(ForwardCall& call) {
 
 // The cells of the last real steps; `cells` holds all steps in order.
 Result<Tensor> last_cells(ForwardCall& call, const Run& run, const Tensor& cells) {
-  LOOM_ASSIGN(const Tensor turned, call.like(run.all));
+  LOOM_ASSIGN(const Tensor reversed, call.like(run.all));
   CopyArgs c;
   c.x = cells;
-  c.y = turned;
+  c.y = reversed;
   c.rank = 3;
   const int64_t extents[] = {run.batch, run.steps, run.hidden};
   const int64_t from[] = {run.hidden, run.batch * run.hidden, 1};
@@ -212,7 +212,7 @@ Result<Tensor> last_cells(ForwardCall& call, const Run& run, const Tensor& cells
   std::copy_n(to, 3, c.y_step);
   c.whole = true;
   LOOM_TRY(call.ops().copy(c));
-  return last_rows(call, turned);
+  return last_rows(call, reversed);
 }
 
 Result<std::vector<Tensor>> forward_lstm(ForwardCall& call) {

@@ -78,8 +78,8 @@ Status Trainer::Impl::mixing_fits() const {
 
 // Every input besides the first is among what the samples have, and nothing else is.
 Status Trainer::Impl::more_fit(const Dataset& data) const {
-  const std::vector<InputSpec>& wanted = network->extra_inputs();
-  for (const InputSpec& spec : wanted) {
+  const std::vector<InputSpec>& input_specs = network->extra_inputs();
+  for (const InputSpec& spec : input_specs) {
     const std::string what = cat("the input '", printable(spec.name), "'");
     const ExtraInput* given = data.extra_input(spec.name);
     if (given == nullptr)
@@ -103,7 +103,7 @@ Status Trainer::Impl::more_fit(const Dataset& data) const {
   }
   for (const ExtraInput& input : data.more) {
     const auto same = [&](const InputSpec& spec) { return spec.name == input.name; };
-    if (std::none_of(wanted.begin(), wanted.end(), same))
+    if (std::none_of(input_specs.begin(), input_specs.end(), same))
       return invalid(cat("the network has no further input '", printable(input.name), "'"));
   }
   return {};
@@ -288,7 +288,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   EpochReport report;
   report.epoch = s.progress.epoch + 1;
   // An epoch that was left in its middle goes on there.
-  const EpochPlace from = std::exchange(s.progress.place, {});
+  const EpochPosition from = std::exchange(s.progress.position, {});
   if (from.batch >= steps)
     return invalid(cat("the run that goes on has done ", from.batch, " batches of ", steps));
   double sum = from.sum, all = from.counted;
@@ -372,12 +372,12 @@ Result<BatchBegun> Trainer::Impl::begin_batch(const Dataset& train,
 }
 
 // Progress that is saved from here on says that this epoch is under way.
-Status Trainer::Impl::save_within(const EpochPlace& place, const Pause& pause) {
-  progress.place = place;
+Status Trainer::Impl::save_within(const EpochPosition& position, const Pause& pause) {
+  progress.position = position;
   progress.updates = step->updates();
   progress.pending = step->pending();
   const Status saved = pause.save();
-  progress.place = {};
+  progress.position = {};
   return saved;
 }
 
@@ -405,8 +405,8 @@ Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {
   return result;
 }
 
-Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
-                                        const TrainStep::GivenLoss& loss) {
+Result<StepResult> Trainer::train_with_loss(const Dataset& batch, double rate,
+                                            const TrainStep::GivenLoss& loss) {
   Impl& s = *impl_;
   LOOM_TRY(batch.check_inputs());
   LOOM_TRY(s.inputs_fit(batch));
@@ -414,11 +414,11 @@ Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
     return invalid(
         cat(batch.samples, " samples in a batch; this trainer takes at most ", s.options.batch));
   }
-  LOOM_ASSIGN(const Tensor x, s.step->given_x());
+  LOOM_ASSIGN(const Tensor x, s.step->custom_loss_x());
   LOOM_TRY(s.step->set_present(batch.samples));
   s.step->set_lengths(batch.lengths_of(order_of(batch.samples, false, 0, 0), 0, batch.samples));
   LOOM_TRY(s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x,
-                         s.step->given_more()));
+                         s.step->custom_loss_inputs()));
   return s.step->run_with_loss(rate, loss);
 }
 

@@ -55,7 +55,7 @@ struct EpochReport {
 };
 
 // Where an epoch was left: batches that are done, and what they come to so far.
-struct EpochPlace {
+struct EpochPosition {
   int64_t batch = 0, dropped = 0;
   double sum = 0, counted = 0;
 };
@@ -68,7 +68,7 @@ struct TrainerProgress {
   int64_t stale = 0;    // epochs since the best
   int64_t plateau_stale = 0, plateau_drops = 0;
   double best_loss = 0;
-  EpochPlace place;  // of a run that was saved within an epoch
+  EpochPosition position;  // of a run that was saved within an epoch
 };
 
 class Trainer {
@@ -102,8 +102,8 @@ class Trainer {
   Result<StepResult> train_batch(const Dataset& batch, double rate);
   // The same with a loss of the caller: TrainStep::run_with_loss(). `batch` needs no targets; y and
   // dy have the rows of options.batch samples, of which the first are those of `batch`.
-  Result<StepResult> train_given(const Dataset& batch, double rate,
-                                 const TrainStep::GivenLoss& loss);
+  Result<StepResult> train_with_loss(const Dataset& batch, double rate,
+                                     const TrainStep::GivenLoss& loss);
   // The mean loss over the rows of all predictions, and the accuracy. The same bits for every
   // options.batch, unless feedback is carried from batch to batch.
   Result<Evaluation> evaluate(const Dataset& data) { return evaluate(data, {}); }

@@ -107,15 +107,15 @@ float Trainer::Impl::share(const Dataset& data, int64_t count, double counted,
 }
 
 Status Trainer::Impl::set_class_weights(const Dataset& data) {
-  const bool wanted = options.balanced_weights || !options.class_weights.empty();
-  if (!wanted && !options.balance) return {};
+  const bool has_weights = options.balanced_weights || !options.class_weights.empty();
+  if (!has_weights && !options.balance) return {};
   if (sequences() || !data.has_labels() || data.labels_per_sample() != 1) {
     return invalid("weights and balance of classes need one class label per sample");
   }
   const int64_t width = pairs() ? data.classes : predictions_of(*network).last();
   class_weights = options.class_weights;
   if (options.balanced_weights) class_weights = loom::core::balanced_weights(data, width);
-  if (!wanted || static_cast<int64_t>(class_weights.size()) == width) return {};
+  if (!has_weights || static_cast<int64_t>(class_weights.size()) == width) return {};
   return invalid(
       cat(class_weights.size(), " class weights, must be ", width, ", one for each class"));
 }

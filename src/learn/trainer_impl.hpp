@@ -64,7 +64,7 @@ struct Trainer::Impl {
   std::vector<int64_t> training_order(const Dataset& data) const;
   Result<BatchBegun> begin_batch(const Dataset& train, const std::vector<int64_t>& order, int64_t i,
                                  double rate);
-  Status save_within(const EpochPlace& place, const Pause& pause);
+  Status save_within(const EpochPosition& position, const Pause& pause);
   Status mixing_fits() const;
   Status inputs_fit(const Dataset& data) const;
   Status more_fit(const Dataset& data) const;

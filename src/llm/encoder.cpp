@@ -166,12 +166,12 @@ size_t encoder_body_cells(const Network& network, const EncoderConfig& config) {
 Status check_encoder(const Network& network, const EncoderConfig& config,
                      const std::string& where) {
   LOOM_ASSIGN(const GridSpec grid, encoder_grid(config));
-  LOOM_ASSIGN(const Network wanted, Network::finalize(grid, Shape{1, 1}));
-  bool same = wanted.params().size() == network.params().size() &&
-              wanted.cells().size() == network.cells().size() &&
-              wanted.extra_inputs() == network.extra_inputs() && !network.has_links();
-  for (size_t i = 0; same && i < wanted.params().size(); ++i) {
-    const Param &a = wanted.params()[i], &b = network.params()[i];
+  LOOM_ASSIGN(const Network expected, Network::finalize(grid, Shape{1, 1}));
+  bool same = expected.params().size() == network.params().size() &&
+              expected.cells().size() == network.cells().size() &&
+              expected.extra_inputs() == network.extra_inputs() && !network.has_links();
+  for (size_t i = 0; same && i < expected.params().size(); ++i) {
+    const Param &a = expected.params()[i], &b = network.params()[i];
     same = a.path == b.path && a.spec.shape == b.spec.shape;
   }
   if (same) return {};

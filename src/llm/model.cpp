@@ -81,12 +81,12 @@ Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOpt
   for (int64_t i = 0; i < total; ++i) {
     const Param& param = network_->params()[static_cast<size_t>(i)];
     LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
-    const DType wanted = options.dtype ? *options.dtype : weight.stored;
-    if (param.spec.matrix() && first_matrix) dtype_ = wanted;
+    const DType requested = options.dtype ? *options.dtype : weight.stored;
+    if (param.spec.matrix() && first_matrix) dtype_ = requested;
     if (param.spec.matrix() && !is_model_table(param, source))
-      types.add(wanted, param.spec.shape.count());
+      types.add(requested, param.spec.shape.count());
     first_matrix = first_matrix && !param.spec.matrix();
-    const DType dtype = options.dtype ? model_dtype(param, source, wanted) : wanted;
+    const DType dtype = options.dtype ? model_dtype(param, source, requested) : requested;
     LOOM_TRY(load_weight(*network_, static_cast<int>(i), dtype, weight, pool));
     if (weight.release) weight.release();
     if (options.progress && !options.progress(i + 1, total))
@@ -128,13 +128,13 @@ Result<LanguageModel> LanguageModel::random(const DecoderConfig& config, DType d
   return load(*source, options, pool);
 }
 
-Result<int64_t> checked_context(const LanguageModel& model, int64_t wanted) {
+Result<int64_t> checked_context(const LanguageModel& model, int64_t requested) {
   const int64_t limit = model.config().max_positions;
-  if (wanted <= 0) return std::min<int64_t>(limit, 2048);
-  if (wanted <= limit) return wanted;
+  if (requested <= 0) return std::min<int64_t>(limit, 2048);
+  if (requested <= limit) return requested;
   return make_error(
       Code::out_of_range,
-      cat("a context of ", wanted, " positions was asked for; this model was made for ", limit));
+      cat("a context of ", requested, " positions was asked for; this model was made for ", limit));
 }
 
 Status check_tokens(const LanguageModel& model, std::span<const TokenId> ids) {

@@ -89,7 +89,7 @@ class LanguageModel {
 
 // Positions of a session that asks for `wanted`; 0 means the model's, at most 2048. Errors:
 // out_of_range.
-Result<int64_t> checked_context(const LanguageModel& model, int64_t wanted);
+Result<int64_t> checked_context(const LanguageModel& model, int64_t requested);
 // Errors: out_of_range for an id outside the vocabulary, or for more tokens than the context holds.
 Status check_tokens(const LanguageModel& model, std::span<const TokenId> ids);
 Status check_room(int64_t position, int64_t count, int64_t context);

@@ -62,8 +62,8 @@ Result<GridSpec> model_grid(const ModelSource& source);
 // Whether it is a table that a model looks ids up in, or the head of a decoder.
 bool is_model_table(const Param& param, const ModelSource& source);
 // The type of a parameter: those tables stay at q8_0 if `wanted` is below 8 bits.
-DType model_dtype(const Param& param, const ModelSource& source, DType wanted);
+DType model_dtype(const Param& param, const ModelSource& source, DType requested);
 // The same for a decoder.
-DType decoder_dtype(const Param& param, const DecoderConfig& config, DType wanted);
+DType decoder_dtype(const Param& param, const DecoderConfig& config, DType requested);
 
 }  // namespace loom::core

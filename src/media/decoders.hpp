@@ -18,13 +18,13 @@ Result<Wave> decode_by_library(std::span<const std::byte> bytes, const std::stri
                                const MemoryBudget& memory);
 
 // Reserves `each` bytes per pixel, and allocates the pixels, with 16 bits if `deep`.
-Result<MemoryShare> book_pixels(Image& picture, int64_t each, const std::string& where,
+Result<MemoryShare> book_pixels(Image& image, int64_t each, const std::string& where,
                                 const MemoryBudget& memory, bool deep = false);
 
 // The image orientation in an EXIF segment (the data of APP1, "Exif" first), from 1 to 8; 1 if it
 // is absent or unreadable (CIPA DC-008, tag 0x0112).
 int exif_orientation(std::span<const std::byte> segment);
 // The image after applying that orientation.
-Image oriented(Image picture, int orientation);
+Image oriented(Image image, int orientation);
 
 }  // namespace loom::core

@@ -107,35 +107,36 @@ Result<PictureFit> parse_picture_fit(std::string_view name) {
   return invalid(cat("images are fitted by crop, stretch or pad, not by ", printable(name, 40)));
 }
 
-void fit_picture(const Image& picture, PictureFit fit, const PictureShape& shape,
+void fit_picture(const Image& image, PictureFit fit, const PictureShape& shape,
                  std::span<float> out) {
-  const Placement place = placement_of(picture, fit, shape);
-  const std::vector<Tap> across = taps_of(place.x, picture.width);
-  const std::vector<Tap> down = taps_of(place.y, picture.height);
+  const Placement position = placement_of(image, fit, shape);
+  const std::vector<Tap> across = taps_of(position.x, image.width);
+  const std::vector<Tap> down = taps_of(position.y, image.height);
   const int64_t top = down.front().first;
   const int64_t end = down.back().first + static_cast<int64_t>(down.back().weights.size());
   // The needed rows, at the width of the input: [channels][row - top][place.x.count].
-  const int64_t rows = end - top, width = place.x.count;
+  const int64_t rows = end - top, width = position.x.count;
   std::vector<float> narrow(static_cast<size_t>(shape.channels * rows * width));
-  std::vector<double> row(static_cast<size_t>(shape.channels * picture.width));
+  std::vector<double> row(static_cast<size_t>(shape.channels * image.width));
   for (int64_t y = top; y < end; ++y) {
-    if (picture.deep.empty())
-      row_as(picture, picture.pixels.data(), y, shape.channels, row.data());
+    if (image.deep.empty())
+      row_as(image, image.pixels.data(), y, shape.channels, row.data());
     else
-      row_as(picture, picture.deep.data(), y, shape.channels, row.data());
+      row_as(image, image.deep.data(), y, shape.channels, row.data());
     for (int64_t c = 0; c < shape.channels; ++c) {
       float* to = narrow.data() + (c * rows + y - top) * width;
       for (const Tap& tap : across)
-        *to++ = static_cast<float>(gathered(tap, row.data() + c * picture.width + tap.first, 1));
+        *to++ = static_cast<float>(gathered(tap, row.data() + c * image.width + tap.first, 1));
     }
   }
   std::fill(out.begin(), out.end(), 0.0f);
-  const double most = picture.deep.empty() ? 255.0 : 65535.0;
+  const double most = image.deep.empty() ? 255.0 : 65535.0;
   for (int64_t c = 0; c < shape.channels; ++c) {
-    for (int64_t y = 0; y < place.y.count; ++y) {
+    for (int64_t y = 0; y < position.y.count; ++y) {
       const Tap& tap = down[static_cast<size_t>(y)];
       const float* from = narrow.data() + (c * rows + tap.first - top) * width;
-      float* to = out.data() + (c * shape.height + place.y.first + y) * shape.width + place.x.first;
+      float* to =
+          out.data() + (c * shape.height + position.y.first + y) * shape.width + position.x.first;
       for (int64_t x = 0; x < width; ++x) {
         to[x] = static_cast<float>(gathered(tap, from + x, width) / most);
       }

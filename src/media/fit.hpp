@@ -29,7 +29,7 @@ struct PictureShape {
 };
 
 // out: PictureShape::count() values.
-void fit_picture(const Image& picture, PictureFit fit, const PictureShape& shape,
+void fit_picture(const Image& image, PictureFit fit, const PictureShape& shape,
                  std::span<float> out);
 
 }  // namespace loom::core

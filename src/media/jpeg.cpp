@@ -90,16 +90,16 @@ void jpeg_pixels(JpegState& s) {
 
 // Converts cyan, magenta, yellow and black to red, green and blue, each (255 - ink)(255 - black) /
 // 255. Adobe's files hold 255 - ink.
-void inks_to_rgb(Image& picture, bool inverted) {
-  const auto of = [&](size_t i) { return inverted ? picture.pixels[i] : 255 - picture.pixels[i]; };
-  const size_t pixels = picture.pixels.size() / 4;
+void inks_to_rgb(Image& image, bool inverted) {
+  const auto of = [&](size_t i) { return inverted ? image.pixels[i] : 255 - image.pixels[i]; };
+  const size_t pixels = image.pixels.size() / 4;
   for (size_t i = 0; i < pixels; ++i) {
     const int light = of(4 * i + 3);
     for (size_t c = 0; c < 3; ++c)
-      picture.pixels[3 * i + c] = static_cast<uint8_t>((of(4 * i + c) * light + 127) / 255);
+      image.pixels[3 * i + c] = static_cast<uint8_t>((of(4 * i + c) * light + 127) / 255);
   }
-  picture.pixels.resize(3 * pixels);
-  picture.channels = 3;
+  image.pixels.resize(3 * pixels);
+  image.channels = 3;
 }
 
 int orientation_of(const JpegState& state) {
@@ -126,19 +126,19 @@ Result<Image> decode_jpeg(std::span<const std::byte> bytes, const std::string& w
   state->progress.progress_monitor = count_scans;
   state->info.client_data = state.get();
   if (!state->tried(jpeg_header)) return failed();
-  Image picture;
-  picture.width = int64_t{state->info.image_width};
-  picture.height = int64_t{state->info.image_height};
-  picture.channels = state->info.num_components == 1 ? 1 : state->info.num_components == 4 ? 4 : 3;
+  Image image;
+  image.width = int64_t{state->info.image_width};
+  image.height = int64_t{state->info.image_height};
+  image.channels = state->info.num_components == 1 ? 1 : state->info.num_components == 4 ? 4 : 3;
   // A file of several scans needs 16-bit coefficients in memory; rotation needs a second image.
   const bool scans = jpeg_has_multiple_scans(&state->info) != 0;
   const int orientation = orientation_of(*state);
-  const int64_t each = picture.channels * (1 + (scans ? 2 : 0) + (orientation > 1 ? 1 : 0));
-  LOOM_ASSIGN(const MemoryShare share, book_pixels(picture, each, where, memory));
-  state->pixels = picture.pixels.data();
+  const int64_t each = image.channels * (1 + (scans ? 2 : 0) + (orientation > 1 ? 1 : 0));
+  LOOM_ASSIGN(const MemoryShare share, book_pixels(image, each, where, memory));
+  state->pixels = image.pixels.data();
   if (!state->tried(jpeg_pixels)) return failed();
-  if (picture.channels == 4) inks_to_rgb(picture, state->info.saw_Adobe_marker != 0);
-  return oriented(std::move(picture), orientation);
+  if (image.channels == 4) inks_to_rgb(image, state->info.saw_Adobe_marker != 0);
+  return oriented(std::move(image), orientation);
 }
 
 }  // namespace loom::core

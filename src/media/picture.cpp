@@ -62,40 +62,39 @@ bool is_unread_picture_name(std::string_view name) {
   return ends_in(name, {".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".heic"});
 }
 
-Result<MemoryShare> book_pixels(Image& picture, int64_t each, const std::string& where,
+Result<MemoryShare> book_pixels(Image& image, int64_t each, const std::string& where,
                                 const MemoryBudget& memory, bool deep) {
-  const int64_t pixels = picture.width * picture.height;
-  LOOM_ASSIGN(
-      MemoryShare share,
-      memory.take(static_cast<uint64_t>(pixels * each),
-                  cat("an image of ", picture.width, " x ", picture.height, " pixels"), where));
-  const auto values = static_cast<size_t>(pixels * picture.channels);
+  const int64_t pixels = image.width * image.height;
+  LOOM_ASSIGN(MemoryShare share,
+              memory.take(static_cast<uint64_t>(pixels * each),
+                          cat("an image of ", image.width, " x ", image.height, " pixels"), where));
+  const auto values = static_cast<size_t>(pixels * image.channels);
   if (deep)
-    picture.deep.resize(values);
+    image.deep.resize(values);
   else
-    picture.pixels.resize(values);
+    image.pixels.resize(values);
   return share;
 }
 
 // Orientations 2 to 4 mirror and rotate in place; 5 to 8 exchange the sides first.
-Image oriented(Image picture, int orientation) {
-  if (orientation < 2 || orientation > 8) return picture;
+Image oriented(Image image, int orientation) {
+  if (orientation < 2 || orientation > 8) return image;
   const bool sides = orientation >= 5;
   // Whether the first pixel of a row (a column) of the result is the last one of the file.
   const bool across = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool down = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   Image out;
-  out.channels = picture.channels;
-  out.width = sides ? picture.height : picture.width;
-  out.height = sides ? picture.width : picture.height;
-  out.pixels.resize(picture.pixels.size());
+  out.channels = image.channels;
+  out.width = sides ? image.height : image.width;
+  out.height = sides ? image.width : image.height;
+  out.pixels.resize(image.pixels.size());
   uint8_t* to = out.pixels.data();
   for (int64_t y = 0; y < out.height; ++y) {
     const int64_t v = down ? out.height - 1 - y : y;
     for (int64_t x = 0; x < out.width; ++x) {
       const int64_t u = across ? out.width - 1 - x : x;
-      const int64_t at = sides ? u * picture.width + v : v * picture.width + u;
-      to = std::copy_n(picture.pixels.data() + at * picture.channels, picture.channels, to);
+      const int64_t at = sides ? u * image.width + v : v * image.width + u;
+      to = std::copy_n(image.pixels.data() + at * image.channels, image.channels, to);
     }
   }
   return out;

@@ -88,17 +88,17 @@ Result<Image> decode_png(std::span<const std::byte> bytes, const std::string& wh
   if (state.png != nullptr) state.info = png_create_info_struct(state.png);
   if (state.info == nullptr) return make_error(Code::out_of_memory, "no memory for a PNG", where);
   if (!state.tried(png_header)) return failed();
-  Image picture;
-  picture.width = int64_t{state.width};
-  picture.height = int64_t{state.height};
-  picture.channels = (state.type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
+  Image image;
+  image.width = int64_t{state.width};
+  image.height = int64_t{state.height};
+  image.channels = (state.type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
   const bool deep = state.depth == 16;
-  const int64_t each = picture.channels * (deep ? 2 : 1);
-  LOOM_ASSIGN(const MemoryShare share, book_pixels(picture, each, where, memory, deep));
-  state.pixels = deep ? reinterpret_cast<uint8_t*>(picture.deep.data()) : picture.pixels.data();
-  state.stride = static_cast<size_t>(picture.width * each);
+  const int64_t each = image.channels * (deep ? 2 : 1);
+  LOOM_ASSIGN(const MemoryShare share, book_pixels(image, each, where, memory, deep));
+  state.pixels = deep ? reinterpret_cast<uint8_t*>(image.deep.data()) : image.pixels.data();
+  state.stride = static_cast<size_t>(image.width * each);
   if (!state.tried(png_pixels)) return failed();
-  return picture;
+  return image;
 }
 
 }  // namespace loom::core

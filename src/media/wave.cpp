@@ -139,12 +139,13 @@ Phase phase_of(int64_t p, int64_t from, int64_t to) {
   const auto period = static_cast<double>(from);
   const double base = static_cast<double>(std::min(from, to)) * kRolloff;
   const double reach = kZeros * period / base;
-  const double place = static_cast<double>(p) / static_cast<double>(to);
+  const double position = static_cast<double>(p) / static_cast<double>(to);
   Phase phase;
-  phase.first = static_cast<int64_t>(std::ceil(place * period - reach));
-  const auto last = static_cast<int64_t>(std::floor(place * period + reach));
+  phase.first = static_cast<int64_t>(std::ceil(position * period - reach));
+  const auto last = static_cast<int64_t>(std::floor(position * period + reach));
   for (int64_t k = phase.first; k <= last; ++k) {
-    const double t = std::clamp((static_cast<double>(k) / period - place) * base, -kZeros, kZeros);
+    const double t =
+        std::clamp((static_cast<double>(k) / period - position) * base, -kZeros, kZeros);
     const double half = dmath::cos(t * kHalfTurn / kZeros / 2);
     const double sinc = t == 0 ? 1.0 : dmath::sin(t * kHalfTurn) / (t * kHalfTurn);
     phase.weights.push_back(sinc * half * half * base / period);

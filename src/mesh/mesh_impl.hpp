@@ -72,7 +72,7 @@ struct Mesh::Impl {
 
   // mesh_plan.cpp
   Status make_memory();
-  Tensor place(const MeshInput& input, const Places& p, const Shape& shape) const;
+  Tensor input_tensor(const MeshInput& input, const Places& p, const Shape& shape) const;
   Status record_slot(Trace& trace, const Places& p, size_t k) const;
   Status record_activity(Trace& trace, const Places& p, size_t k) const;
   Status record_tick(Trace& trace, const Places& p, std::vector<size_t>& begins) const;

@@ -82,7 +82,7 @@ Status Mesh::Impl::make_memory() {
   return {};
 }
 
-Tensor Mesh::Impl::place(const MeshInput& input, const Places& p, const Shape& shape) const {
+Tensor Mesh::Impl::input_tensor(const MeshInput& input, const Places& p, const Shape& shape) const {
   const auto i = static_cast<size_t>(input.index);
   if (input.kind == MeshInput::Kind::port) return p.ports[i];
   if (input.kind == MeshInput::Kind::slot) return (*p.read)[i];
@@ -91,7 +91,7 @@ Tensor Mesh::Impl::place(const MeshInput& input, const Places& p, const Shape& s
 
 Status Mesh::Impl::record_slot(Trace& trace, const Places& p, size_t k) const {
   const MeshSlot& slot = topology.slots()[k];
-  const Tensor in = place(slot.first, p, slot.in);
+  const Tensor in = input_tensor(slot.first, p, slot.in);
   const Tensor& to = (*p.write)[k];
   Recorder recorder(trace);
   if (slot.cell < 0) return recorder.unary({in, to});
@@ -105,7 +105,7 @@ Status Mesh::Impl::record_slot(Trace& trace, const Places& p, size_t k) const {
   const std::vector<Tensor> given(first, first + std::ssize(network->extra_inputs()));
   call.given = &given;
   call.step = p.step;
-  const Tensor second = slot.two ? place(slot.second, p, slot.in) : in;
+  const Tensor second = slot.two ? input_tensor(slot.second, p, slot.in) : in;
   LOOM_ASSIGN(const Tensor y, record_cell(trace, call, slot, in, second));
   // A whole tensor that this cell made is redirected to write the slot itself.
   const int64_t own = trace.find(y.data);

@@ -97,21 +97,21 @@ int MeshTopology::output() const {
   return -1;
 }
 
-Result<MeshTopology::Wanted> MeshTopology::linked(const MeshLink& link,
-                                                  const Wanted& before) const {
+Result<MeshTopology::LinkSource> MeshTopology::linked(const MeshLink& link,
+                                                      const LinkSource& before) const {
   if (link.delay < 1 || link.delay > kMaxDelay) {
     return invalid(cat("the link to cell ", link.to.str(), " has a delay of ", link.delay,
                        " ticks; give 1 to ", kMaxDelay));
   }
-  Wanted wanted{before.from, link.delay};
-  if (link.from == MeshLink::From::none) wanted.from = {};
+  LinkSource link_source{before.from, link.delay};
+  if (link.from == MeshLink::From::none) link_source.from = {};
   if (link.from == MeshLink::From::cell) {
     const Result<int> found = find(link.cell);
     if (!found.ok()) {
       return invalid(cat("cell ", link.to.str(), " is linked to ", link.cell.str(),
                          ", where the mesh has no cell"));
     }
-    wanted.from = {MeshInput::Kind::slot, *found};
+    link_source.from = {MeshInput::Kind::slot, *found};
   }
   if (link.from == MeshLink::From::port) {
     const int found = port(link.port);
@@ -119,9 +119,9 @@ Result<MeshTopology::Wanted> MeshTopology::linked(const MeshLink& link,
       return invalid(cat("cell ", link.to.str(), " reads the port '", link.port,
                          "', which the mesh does not have"));
     }
-    wanted.from = {MeshInput::Kind::port, found};
+    link_source.from = {MeshInput::Kind::port, found};
   }
-  return wanted;
+  return link_source;
 }
 
 // Applies the grid's links, then the changes of the options.
@@ -171,7 +171,7 @@ Status MeshTopology::resolve(const GridSpec& grid) {
 void MeshTopology::align_second_inputs() {
   for (size_t k = 0; k < first_.size(); ++k) {
     if (!slots_[k].two || second_given_[k]) continue;
-    Wanted at = first_[k];
+    LinkSource at = first_[k];
     size_t steps = 0;
     bool enabled = false;
     while (at.from.kind == MeshInput::Kind::slot && !enabled && steps++ < first_.size()) {
@@ -184,10 +184,10 @@ void MeshTopology::align_second_inputs() {
 }
 
 // The identity slot after `wanted.delay` - 1 others, created if it does not exist.
-Result<MeshInput> MeshTopology::delayed(const Wanted& wanted) {
-  MeshInput from = wanted.from;
+Result<MeshInput> MeshTopology::delayed(const LinkSource& link_source) {
+  MeshInput from = link_source.from;
   if (from.kind == MeshInput::Kind::none) return from;
-  for (int64_t d = 1; d < wanted.delay; ++d) {
+  for (int64_t d = 1; d < link_source.delay; ++d) {
     size_t i = 0;
     while (i < slots_.size() && !(slots_[i].delay && slots_[i].first == from)) ++i;
     if (i == slots_.size()) {

@@ -93,17 +93,17 @@ class MeshTopology {
 
  private:
   // A source before its delay has become slots.
-  struct Wanted {
+  struct LinkSource {
     MeshInput from;
     int64_t delay = 1;
   };
   Status add_ports(const Network& network);
   Status add_cells(const Network& network, const GridSpec& grid);
   Status resolve(const GridSpec& grid);
-  Result<Wanted> linked(const MeshLink& link, const Wanted& before) const;
+  Result<LinkSource> linked(const MeshLink& link, const LinkSource& before) const;
   void align_second_inputs();
   Status add_delays();
-  Result<MeshInput> delayed(const Wanted& wanted);
+  Result<MeshInput> delayed(const LinkSource& link_source);
   Status infer(const Network& network);
   Status check_cell(const Network& network, size_t slot, bool& changed);
   Status check_ids(const Network& network);
@@ -117,7 +117,7 @@ class MeshTopology {
   MeshOptions options_;
   // Per cell of the grid, during construction. own_port_: the port of an Input layer, else -1.
   std::vector<int> own_port_;
-  std::vector<Wanted> first_, second_;
+  std::vector<LinkSource> first_, second_;
   std::vector<bool> second_given_;
 };
 

@@ -100,7 +100,7 @@ class Client final : public NetClient {
     const NetError failed = *received_;
     received_.reset();
     reading_ = false;
-    if (failed && !is_end(failed)) return fault(said(failed));
+    if (failed && !is_end(failed)) return fault(reason(failed));
     return failed ? std::string() : std::string(piece_.data(), size_);
   }
 
@@ -118,7 +118,7 @@ class Client final : public NetClient {
   }
 
   // A server that requires a certificate says so after the handshake of TLS 1.3.
-  std::string said(const NetError& failed) const {
+  std::string reason(const NetError& failed) const {
     const std::string why = failed.message();
     const bool asks = why.find("certificate required") != std::string::npos ||
                       why.find("handshake failure") != std::string::npos;

@@ -117,8 +117,8 @@ CopyArgs expand(const Tensor& x, std::span<const int64_t> from, const Tensor& y,
   return move(x, walk, y, Walk(to));
 }
 
-CopyArgs place(const Tensor& x, std::span<const int64_t> part, const Tensor& y,
-               std::span<const int64_t> whole, std::span<const int64_t> start) {
+CopyArgs copy_into(const Tensor& x, std::span<const int64_t> part, const Tensor& y,
+                   std::span<const int64_t> whole, std::span<const int64_t> start) {
   Walk to(whole);
   for (int k = 0; k < to.rank; ++k) {
     to = to.sliced(k, start[static_cast<size_t>(k)], part[static_cast<size_t>(k)]);

@@ -47,8 +47,8 @@ CopyArgs expand(const Tensor& x, std::span<const int64_t> from, const Tensor& y,
                 std::span<const int64_t> to);
 // x, as an array of `part` extents, becomes the part of y [whole] that begins at `start`. This is
 // the basis of concatenation and padding.
-CopyArgs place(const Tensor& x, std::span<const int64_t> part, const Tensor& y,
-               std::span<const int64_t> whole, std::span<const int64_t> start);
+CopyArgs copy_into(const Tensor& x, std::span<const int64_t> part, const Tensor& y,
+                   std::span<const int64_t> whole, std::span<const int64_t> start);
 // The reverse: the part of x that begins at `start` and takes every `by`-th element.
 CopyArgs slice(const Tensor& x, std::span<const int64_t> whole, std::span<const int64_t> start,
                std::span<const int64_t> by, const Tensor& y, std::span<const int64_t> part);

@@ -145,9 +145,9 @@ struct RowPosition {
 };
 // The location of row r, from places (i32, [R, 2], or [R, 2 + N] with pages). If places is empty,
 // it is position first + r of the only sequence.
-inline RowPosition place_of(const Tensor& places, int64_t r, int64_t first) {
-  if (places.empty()) return {0, static_cast<int32_t>(first + r)};
-  const int32_t* row = places.i32() + r * places.row_stride;
+inline RowPosition place_of(const Tensor& row_positions, int64_t r, int64_t first) {
+  if (row_positions.empty()) return {0, static_cast<int32_t>(first + r)};
+  const int32_t* row = row_positions.i32() + r * row_positions.row_stride;
   return {row[0], row[1]};
 }
 

@@ -18,9 +18,9 @@ struct Called {
   std::string_view type;
   std::string name;
 
-  Error wrong(std::string_view text, std::string_view wanted) const {
+  Error wrong(std::string_view text, std::string_view expected) const {
     const std::string shown = text.empty() ? "empty" : printable(text);
-    return invalid(cat(name, " is ", shown, ", must be ", wanted));
+    return invalid(cat(name, " is ", shown, ", must be ", expected));
   }
   Called of(std::string_view pattern) const {
     return {range, type, cat(name, " of ", printable(pattern))};

@@ -99,7 +99,7 @@ class PuzzleMaker {
 
   // Background with that many coloured neighbours takes a colour; or coloured cells do.
   PuzzleRule neighbour_rule() {
-    const auto wanted = static_cast<int>(1 + draws_.below(3));
+    const auto count = static_cast<int>(1 + draws_.below(3));
     const bool corners = draws_.chance(0.5), exactly = draws_.chance(0.5);
     const bool background = draws_.chance(0.7);
     const uint8_t colour = palette_[5];
@@ -115,7 +115,7 @@ class PuzzleMaker {
               near += g.at(r + i, c + j) != 0 ? 1 : 0;
             }
           }
-          const bool chosen = exactly ? near == wanted : near >= wanted;
+          const bool chosen = exactly ? near == count : near >= count;
           if ((g.at(r, c) == 0) == background && chosen) out.at(r, c) = colour;
         }
       }

@@ -11,12 +11,12 @@ namespace {
 
 // A grid whose cell (r, c) is that of `from` at place(r, c).
 template <class Place>
-PuzzleGrid placed(const PuzzleGrid& from, int rows, int cols, Place&& place) {
+PuzzleGrid placed(const PuzzleGrid& from, int rows, int cols, Place&& map_position) {
   if (rows < 1 || cols < 1 || rows > kMaxPuzzleSide || cols > kMaxPuzzleSide) return {};
   PuzzleGrid out(rows, cols);
   for (int r = 0; r < rows; ++r) {
     for (int c = 0; c < cols; ++c) {
-      const auto [i, j] = place(r, c);
+      const auto [i, j] = map_position(r, c);
       out.at(r, c) = from.at(i, j);
     }
   }

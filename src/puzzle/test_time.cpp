@@ -193,9 +193,10 @@ Result<CellTrainer> trained_on(const std::vector<PuzzlePair>& pairs, const Augme
 Result<double> share_right(CellTrainer& trainer, const std::vector<PuzzlePair>& pairs) {
   size_t right = 0, all = 0;
   for (const PuzzlePair& p : pairs) {
-    LOOM_ASSIGN(const PuzzleGrid said, trainer.answer(p));
-    for (size_t i = 0; i < said.cells.size(); ++i) right += said.cells[i] == p.out.cells[i] ? 1 : 0;
-    all += said.cells.size();
+    LOOM_ASSIGN(const PuzzleGrid reply, trainer.answer(p));
+    for (size_t i = 0; i < reply.cells.size(); ++i)
+      right += reply.cells[i] == p.out.cells[i] ? 1 : 0;
+    all += reply.cells.size();
   }
   return static_cast<double>(right) / static_cast<double>(all);
 }
@@ -231,8 +232,8 @@ Result<TestTimeAnswer> train_at_test_time(const Puzzle& puzzle, const TestTimeOp
   for (const PuzzlePair& p : puzzle.test) {
     PuzzlePair asked;
     asked.in = p.in;
-    LOOM_ASSIGN(PuzzleGrid said, trainer.answer(asked));
-    out.answers.push_back(std::move(said));
+    LOOM_ASSIGN(PuzzleGrid reply, trainer.answer(asked));
+    out.answers.push_back(std::move(reply));
   }
   return out;
 }

@@ -63,14 +63,14 @@ Result<std::unique_ptr<DonateClient>> DonateClient::over(const DonateClientOptio
 }
 
 Status DonateClient::greet() {
-  Result<JsonValue> heard = hear_type("hello", options_.connect_seconds);
-  if (!heard.ok()) {
-    Error why = heard.error();
+  Result<JsonValue> response = hear_type("hello", options_.connect_seconds);
+  if (!response.ok()) {
+    Error why = response.error();
     const bool plain = options_.tls == nullptr && !is_unix_address(options_.to);
     if (plain && why.code == Code::io_error) why.message += "; a server with TLS needs --tls";
     return why;
   }
-  const JsonValue hello = std::move(*heard);
+  const JsonValue hello = std::move(*response);
   LOOM_ASSIGN(mode_, donate_text(hello, "mode", kMaxName));
   if (hello.find("local_lm_path") != nullptr) {
     LOOM_ASSIGN(path_, donate_text(hello, "local_lm_path", kMaxName));
@@ -137,9 +137,9 @@ Result<JsonValue> DonateClient::hear(double seconds) {
 }
 
 Error DonateClient::refused(const JsonValue& error) const {
-  const JsonValue* said = error.find("error");
+  const JsonValue* detail = error.find("error");
   constexpr size_t kMax = 500;
-  const std::string why = said == nullptr ? std::string() : printable(said->text(), kMax);
+  const std::string why = detail == nullptr ? std::string() : printable(detail->text(), kMax);
   return make_error(Code::io_error, why.empty() ? "refused" : why, to_);
 }
 
@@ -198,12 +198,12 @@ Status DonateClient::send_piece(int64_t index, std::string_view piece, bool last
   chunk.add("data_b64", JsonValue::string(encode_base64(piece)));
   LOOM_TRY(send(chunk));
   while (socket_->readable(0)) {
-    LOOM_ASSIGN(JsonValue said, hear(options_.seconds));
-    const Result<std::string> job = donate_text(said, "job_id", kMaxName);
+    LOOM_ASSIGN(JsonValue detail, hear(options_.seconds));
+    const Result<std::string> job = donate_text(detail, "job_id", kMaxName);
     if (job.ok()) {
-      answers_[*job] = std::move(said);
-    } else if (donate_type(said) == "error") {
-      return refused(said);
+      answers_[*job] = std::move(detail);
+    } else if (donate_type(detail) == "error") {
+      return refused(detail);
     }
   }
   return {};

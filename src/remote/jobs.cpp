@@ -76,14 +76,14 @@ bool DonateJobs::run_one(size_t worker) {
     waiting_.pop_front();
     ++running_;
   }
-  const std::function<void()> tell = job.run(worker);
+  const std::function<void()> report = job.run(worker);
   job = {};  // releases its data before it counts as done
   {
     const std::lock_guard lock(mutex_);
     --running_;
     idle_.notify_all();
   }
-  if (tell) tell();
+  if (report) report();
   return true;
 }
 

@@ -15,8 +15,8 @@ const JsonValue* donate_field(const JsonValue& message, std::string_view name) {
   return found == nullptr || found->is_null() ? nullptr : found;
 }
 
-Error wrong_field(std::string_view name, std::string_view wanted, const JsonValue* got) {
-  return invalid(cat(name, " must be ", wanted, "; got ",
+Error wrong_field(std::string_view name, std::string_view expected, const JsonValue* got) {
+  return invalid(cat(name, " must be ", expected, "; got ",
                      got == nullptr ? std::string("nothing") : got->describe()));
 }
 

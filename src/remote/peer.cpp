@@ -145,7 +145,7 @@ Result<DonatePeer::Then> DonatePeer::answer(const Connection& connection,
   } else if (type == "prompt") {
     LOOM_TRY(prompt(connection, message));
   } else if (type == "queue_status") {
-    tell_queue(connection);
+    report_queue(connection);
   } else {
     return invalid(cat("unknown type ", printable(type)));
   }
@@ -258,7 +258,7 @@ Status DonatePeer::prompt(const Connection& connection, const JsonValue& message
       });
 }
 
-void DonatePeer::tell_queue(const Connection& connection) const {
+void DonatePeer::report_queue(const Connection& connection) const {
   JsonValue out = donate_message("queue_status");
   out.add("depth", JsonValue::integer(server_.jobs_.depth()));
   out.add("capacity", JsonValue::integer(server_.jobs_.capacity()));

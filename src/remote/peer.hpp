@@ -30,7 +30,7 @@ class DonatePeer final : public DonateHandler, public std::enable_shared_from_th
   void mount(const Connection& connection, const std::shared_ptr<const DonatedModel>& pushed);
   Status infer(const Connection& connection, const JsonValue& message);
   Status prompt(const Connection& connection, const JsonValue& message);
-  void tell_queue(const Connection& connection) const;
+  void report_queue(const Connection& connection) const;
   Status pushing() const;
 
   DonateServer& server_;

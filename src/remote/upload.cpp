@@ -105,15 +105,15 @@ Status DonateUpload::add_chunk(int64_t index, bool last, std::string_view base64
 Result<std::shared_ptr<const DonatedModel>> DonateUpload::commit() {
   if (model_ == nullptr) return invalid("model_commit without a model_begin before it");
   const std::shared_ptr<const DonatedModel> model = model_;
-  const std::string wanted = sha256_;
+  const std::string expected = sha256_;
   const auto length = static_cast<uint64_t>(length_);
   const Result<std::string> hash = digest_->finish();
   forget();
   if (model->bytes.size() != length)
     return invalid(cat(model->bytes.size(), " of ", length, " bytes arrived"));
   LOOM_TRY(hash);
-  if (!wanted.empty() && *hash != wanted)
-    return invalid(cat("wrong checksum: SHA-256 is ", *hash, ", announced was ", wanted));
+  if (!expected.empty() && *hash != expected)
+    return invalid(cat("wrong checksum: SHA-256 is ", *hash, ", announced was ", expected));
   return model;
 }
 

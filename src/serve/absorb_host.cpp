@@ -249,9 +249,10 @@ const std::vector<AbsorbRoute>& absorb_routes() {
 }
 
 bool has_words(const AbsorbRoute& route, const std::vector<std::string>& words) {
-  return std::ranges::equal(route.words, words, [](std::string_view wanted, std::string_view word) {
-    return wanted == "*" || wanted == word;
-  });
+  return std::ranges::equal(route.words, words,
+                            [](std::string_view expected, std::string_view word) {
+                              return expected == "*" || expected == word;
+                            });
 }
 
 // "/v2/streams/a/plan" as streams, a, plan; empty if it is not below /v2.

@@ -84,15 +84,15 @@ Status Models::keep_first(std::optional<Model> model) {
 // Finds a model by its name, without ":latest" or the file ending.
 Result<Models::Slot*> Models::find(const std::string& name) {
   if (name.empty() || single()) return slots_.front().get();
-  std::string_view wanted = name;
-  if (wanted.ends_with(":latest")) wanted.remove_suffix(7);
+  std::string_view requested = name;
+  if (requested.ends_with(":latest")) requested.remove_suffix(7);
   for (const auto& slot : slots_) {
     const std::vector<std::string>& more = slot->entry.aliases;
-    const bool called = std::ranges::find(more, wanted) != more.end();
-    if (slot->entry.name == wanted || called) return slot.get();
+    const bool called = std::ranges::find(more, requested) != more.end();
+    if (slot->entry.name == requested || called) return slot.get();
   }
   for (const auto& slot : slots_) {
-    if (stem_of(slot->entry.name) == stem_of(wanted)) return slot.get();
+    if (stem_of(slot->entry.name) == stem_of(requested)) return slot.get();
   }
   std::vector<std::string> names;
   for (const auto& slot : slots_) names.push_back(slot->entry.name);
@@ -307,14 +307,14 @@ int64_t Models::bytes_in_use() const {
 }
 
 // Returns false if all loaded models are in use.
-bool Models::make_room(const Slot& wanted, Lock& lock) {
+bool Models::make_room(const Slot& requested, Lock& lock) {
   for (;;) {
     const auto loaded =
         std::ranges::count_if(slots_, [](const auto& slot) { return slot->service != nullptr; });
-    const bool many = options_.most > 0 && loaded >= options_.most;
+    const bool at_limit = options_.most > 0 && loaded >= options_.most;
     const bool large =
-        options_.memory > 0 && loaded > 0 && bytes_in_use() + wanted.bytes > options_.memory;
-    if (!many && !large) return true;
+        options_.memory > 0 && loaded > 0 && bytes_in_use() + requested.bytes > options_.memory;
+    if (!at_limit && !large) return true;
     Slot* oldest = nullptr;
     for (const auto& slot : slots_) {
       if (slot->service == nullptr || slot->users > 0) continue;
@@ -389,7 +389,7 @@ Result<int64_t> read_keep_alive(const JsonValue& value, std::string_view name) {
   } else {
     const std::string& text = value.text();
     size_t used = text.starts_with('-') ? 1 : 0;
-    double number = 0, place = 1;
+    double number = 0, position = 1;
     bool point = false, any = false;
     for (; used < text.size() && used < 20; ++used) {
       const char c = text[used];
@@ -398,7 +398,7 @@ Result<int64_t> read_keep_alive(const JsonValue& value, std::string_view name) {
       } else if (c >= '0' && c <= '9') {
         any = true;
         number = number * 10 + (c - '0');
-        if (point) place *= 10;
+        if (point) position *= 10;
       } else {
         break;
       }
@@ -408,7 +408,7 @@ Result<int64_t> read_keep_alive(const JsonValue& value, std::string_view name) {
     const std::string_view unit = std::string_view(text).substr(used);
     const auto found = std::ranges::find_if(kUnits, [&](auto& u) { return u.first == unit; });
     if (!value.is_string() || !any || found == std::end(kUnits)) return wrong();
-    seconds = number / place * found->second * (text.starts_with('-') ? -1 : 1);
+    seconds = number / position * found->second * (text.starts_with('-') ? -1 : 1);
   }
   if (seconds < 0) return int64_t{-1};
   if (!(seconds < 1e9)) return wrong();

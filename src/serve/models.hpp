@@ -121,7 +121,7 @@ class Models {
   void serve_loaded();
   void unload_expired(Lock& lock);
   void unload(Slot& slot, Lock& lock);
-  bool make_room(const Slot& wanted, Lock& lock);
+  bool make_room(const Slot& requested, Lock& lock);
   Clock::time_point now() const { return options_.service.clock(); }
   int64_t seconds_kept() const { return single() ? options_.sleep_seconds : options_.keep_seconds; }
   void load_next(Lock& lock);

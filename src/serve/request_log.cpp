@@ -29,7 +29,7 @@ class LoggedReply final : public HttpReply {
     // Read first: a client that has the whole reply may disconnect.
     const bool gone = reply_->gone();
     reply_->send(status, std::move(headers), std::move(body));
-    tell("bytes", bytes);
+    report_field("bytes", bytes);
     finish(gone ? 499 : status);
   }
   void begin(int status, HttpHeaders headers) override {
@@ -43,12 +43,12 @@ class LoggedReply final : public HttpReply {
   void end() override {
     const bool gone = reply_->gone();
     reply_->end();
-    tell("bytes", bytes_);
+    report_field("bytes", bytes_);
     finish(gone ? 499 : status_);
   }
   bool gone() const override { return reply_->gone(); }
   std::string_view caller() const override { return reply_->caller(); }
-  void tell(const char* name, int64_t value) override {
+  void report_field(const char* name, int64_t value) override {
     const std::lock_guard lock(mutex_);
     line_.add(name, JsonValue::integer(value));
   }

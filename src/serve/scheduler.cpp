@@ -190,7 +190,7 @@ std::unique_ptr<Job> Scheduler::take_waiting() {
 void Scheduler::begin(std::unique_ptr<Job> job) {
   Slot& slot = *free_slot(*job);
   slot.job = std::move(job);
-  slot.cached = slot.told = 0;
+  slot.cached = slot.num_reported = 0;
   Result<bool> started = true;
   try {
     const Status status = start(slot);
@@ -203,14 +203,14 @@ void Scheduler::begin(std::unique_ptr<Job> job) {
 
 Status Scheduler::start(Slot& slot) {
   LOOM_TRY(check_model_files());
-  if (slot.job->began) slot.job->began(slot.sequence);
+  if (slot.job->on_start) slot.job->on_start(slot.sequence);
   batch_->set_salt(slot.sequence, slot.job->salt);
-  slot.cached = slot.told = batch_->reuse(slot.sequence, slot.job->prompt);
+  slot.cached = slot.num_reported = batch_->reuse(slot.sequence, slot.job->prompt);
   GenerateOptions options = slot.job->options;
   options.prefill_progress = nullptr;
   options.lookup = options_.lookup;
-  options.on_token = [this, tell = std::move(options.on_token)](const Token& token) {
-    return pass_is_good() && (!tell || tell(token));
+  options.on_token = [this, report_field = std::move(options.on_token)](const Token& token) {
+    return pass_is_good() && (!report_field || report_field(token));
   };
   const std::span<const TokenId> prompt(slot.job->prompt);
   if (slot.job->progress)
@@ -257,7 +257,7 @@ void Scheduler::step() {
     ++counts_.passes;
     counts_.pass_texts += texts;
   }
-  for (Slot& slot : slots_) tell_progress(slot);
+  for (Slot& slot : slots_) report_progress(slot);
   for (Slot& slot : slots_) {
     if (slot.job == nullptr || batch_->running(slot.sequence)) continue;
     try {
@@ -269,12 +269,12 @@ void Scheduler::step() {
 }
 
 // Reports progress of prompts that take several passes.
-void Scheduler::tell_progress(Slot& slot) {
+void Scheduler::report_progress(Slot& slot) {
   if (slot.job == nullptr || !slot.job->progress) return;
   const int64_t total = static_cast<int64_t>(slot.job->prompt.size());
   const int64_t read = std::min(batch_->position(slot.sequence), total);
-  if (read > slot.told) slot.job->progress(read, slot.cached, total);
-  slot.told = std::max(slot.told, read);
+  if (read > slot.num_reported) slot.job->progress(read, slot.cached, total);
+  slot.num_reported = std::max(slot.num_reported, read);
 }
 
 void Scheduler::finish(Slot& slot, Result<Generation> result) {

@@ -32,7 +32,7 @@ struct Job {
   uint64_t salt = 0;                   // Batch::set_salt()
   std::function<bool()> is_cancelled;  // polled between tokens; true ends it with `cancelled`
   // Called first, when the text starts: the sequence that generates it.
-  std::function<void(int64_t sequence)> began;
+  std::function<void(int64_t sequence)> on_start;
   // Called while the prompt is read, the first time before any of it: tokens read, tokens that were
   // cached, and the total.
   std::function<void(int64_t read, int64_t cached, int64_t total)> progress;
@@ -94,7 +94,8 @@ class Scheduler {
   struct Slot {
     int64_t sequence = 0;
     std::unique_ptr<Job> job;
-    int64_t cached = 0, told = 0;  // cached prompt tokens; last value reported to progress()
+    int64_t cached = 0,
+            num_reported = 0;  // cached prompt tokens; last value reported to progress()
   };
 
   Scheduler(const SchedulerOptions& options, std::optional<Batch> batch)
@@ -109,7 +110,7 @@ class Scheduler {
   void step();
   bool pass_is_good();
   void end_texts(const Error& why);
-  void tell_progress(Slot& slot);
+  void report_progress(Slot& slot);
   void finish(Slot& slot, Result<Generation> result);
   void report(Job& job, Result<Generation> result, int64_t cached);
   bool busy() const;

@@ -56,7 +56,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
         reply_(std::move(reply)) {}
 
   bool is_cancelled() const { return failed_ || reply_->gone(); }
-  void began(size_t i, int64_t sequence) { dialect_->began(i, sequence); }
+  void on_start(size_t i, int64_t sequence) { dialect_->on_start(i, sequence); }
   // Ends the reply: a stream must not continue after a lost piece.
   void out_of_memory() {
     if (failed_) return;
@@ -109,9 +109,9 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
       reply_->write(dialect_->last(i, ends_[i]));
     }
     if (open_ > 0) return;
-    tell_log();
+    report_log();
     request_metrics_.request.add(seconds_since(begin_));
-    if (!stream_) return send_json(*reply_, 200, dialect_->whole(ends_));
+    if (!stream_) return send_json(*reply_, 200, dialect_->complete(ends_));
     reply_->write(dialect_->finish(ends_));
     reply_->end();
   }
@@ -143,16 +143,16 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     first_ = false;
     before_ = Clock::now();
   }
-  void tell_log() {
+  void report_log() {
     int64_t prompt = 0, cached = 0, written = 0;
     for (const TextEnd& end : ends_) {
       prompt += end.cached + end.text.prompt_tokens;
       cached += end.cached;
       written += static_cast<int64_t>(end.text.token_ids.size());
     }
-    reply_->tell("prompt_tokens", prompt);
-    reply_->tell("cached_tokens", cached);
-    reply_->tell("written_tokens", written);
+    reply_->report_field("prompt_tokens", prompt);
+    reply_->report_field("cached_tokens", cached);
+    reply_->report_field("written_tokens", written);
   }
   // Call it before the first message is created: a dialect may number messages.
   void open_stream() {
@@ -166,7 +166,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   void fail(const Error& error) {
     failed_ = true;
     if (!begun_) return send_error(*reply_, *dialect_, error);
-    reply_->write(dialect_->broken(error));
+    reply_->write(dialect_->on_error(error));
     reply_->end();
   }
 
@@ -264,7 +264,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   LOOM_ASSIGN(MemoryReservation rules, compile_rules(request.options));
   const auto choices = static_cast<size_t>(request.choices);
   const size_t texts = request.prompts.size() * choices;
-  LOOM_ASSIGN(std::shared_ptr<HttpReply> to, kept_reply(request, *dialect, reply));
+  LOOM_ASSIGN(std::shared_ptr<HttpReply> to, stored_reply(request, *dialect, reply));
   const auto run = std::make_shared<TextRun>(request, texts, std::move(rules), std::move(dialect),
                                              std::move(to), request_metrics_);
   std::vector<std::unique_ptr<Job>> jobs;
@@ -301,7 +301,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
       };
     }
     job->is_cancelled = [run] { return run->is_cancelled(); };
-    job->began = [run, i](int64_t sequence) { run->began(i, sequence); };
+    job->on_start = [run, i](int64_t sequence) { run->on_start(i, sequence); };
     job->done = [run, i, guarded](Result<Generation> result, int64_t cached) {
       guarded([&] { run->done(i, std::move(result), cached); });
     };
@@ -325,7 +325,7 @@ Result<MemoryReservation> Service::compile_rules(GenerateOptions& options) const
   return share;
 }
 
-Result<std::shared_ptr<HttpReply>> Service::kept_reply(
+Result<std::shared_ptr<HttpReply>> Service::stored_reply(
     const TextRequest& request, const Dialect& dialect,
     const std::shared_ptr<HttpReply>& reply) const {
   if (!request.resumable || !request.stream || options_.streams == nullptr) return reply;

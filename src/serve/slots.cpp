@@ -79,9 +79,9 @@ class SlotAction {
 
   void run(const Result<Batch*>& batch) const {
     if (reply_->gone()) return;
-    const Result<JsonValue> told = batch.ok() ? act(**batch) : Result<JsonValue>(batch.error());
-    if (told.ok()) return send_json(*reply_, 200, *told);
-    Error error = told.error();
+    const Result<JsonValue> outcome = batch.ok() ? act(**batch) : Result<JsonValue>(batch.error());
+    if (outcome.ok()) return send_json(*reply_, 200, *outcome);
+    Error error = outcome.error();
     error.where = name_;  // clients need not know the folder
     send_error(*reply_, openai_errors(), error);
   }

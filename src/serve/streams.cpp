@@ -108,7 +108,7 @@ class Streams::Writer final : public HttpReply {
     const std::lock_guard lock(kept_->mutex);
     return kept_->full || kept_->stopped || kept_->expired();
   }
-  void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
+  void report_field(const char* name, int64_t value) override { reply_->report_field(name, value); }
 
  private:
   const std::shared_ptr<Kept> kept_;

@@ -104,13 +104,13 @@ TaskChange AdaptationTracker::change(size_t entry) const {
   out.window_before = std::max<int64_t>(out.window_after - 1, 0);
   out.before = accuracy(out.window_before);
   out.after = accuracy(out.window_after);
-  const double wanted =
+  const double target_accuracy =
       options_.relative ? options_.threshold / 100 * out.before : options_.threshold;
   int64_t end = last + 1;
   if (entry + 1 < schedule_.size())
     end = std::min(end, static_cast<int64_t>(std::ceil(schedule_[entry + 1].at / options_.window)));
   for (int64_t i = out.window_after; i < end; ++i) {
-    if (windows_[static_cast<size_t>(i)].outputs == 0 || accuracy(i) < wanted) continue;
+    if (windows_[static_cast<size_t>(i)].outputs == 0 || accuracy(i) < target_accuracy) continue;
     out.recovery_windows = i - out.window_after;
     out.recovery_seconds = static_cast<double>(out.recovery_windows) * options_.window;
     break;

@@ -40,7 +40,7 @@ size_t bucket_of(double deviation) {
 }
 
 // Values that JSON cannot express.
-core::JsonValue said(double value) {
+core::JsonValue json_number(double value) {
   constexpr double kMax = 1e9;
   if (std::isnan(value)) return core::JsonValue::real(0);
   if (std::isinf(value)) return core::JsonValue::real(value > 0 ? kMax : -kMax);
@@ -49,9 +49,9 @@ core::JsonValue said(double value) {
 
 core::JsonValue sample_json(const DeviationMetrics::Sample& s) {
   core::JsonValue one = core::JsonValue::object();
-  one.add("answer", said(s.answer));
-  one.add("truth", said(s.truth));
-  one.add("deviation", said(s.deviation));
+  one.add("answer", json_number(s.answer));
+  one.add("truth", json_number(s.truth));
+  one.add("deviation", json_number(s.deviation));
   if (!is_valid(s)) one.add("valid", core::JsonValue::boolean(false));
   return one;
 }
@@ -136,9 +136,9 @@ std::string DeviationMetrics::json() const {
   all.add("samples", core::JsonValue::integer(sum.samples));
   all.add("invalid", core::JsonValue::integer(sum.invalid));
   all.add("failures", core::JsonValue::integer(sum.failures));
-  all.add("score", said(sum.score));
-  all.add("average_deviation", said(sum.average));
-  all.add("accuracy", said(sum.accuracy));
+  all.add("score", json_number(sum.score));
+  all.add("average_deviation", json_number(sum.average));
+  all.add("accuracy", json_number(sum.accuracy));
   for (const DeviationBucket& b : buckets())
     counts.add(b.name, core::JsonValue::integer(static_cast<int64_t>(b.samples.size())));
   all.add("buckets", std::move(counts));

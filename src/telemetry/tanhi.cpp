@@ -15,13 +15,14 @@ namespace {
 
 constexpr size_t kMaxLinks = 48, kMaxBranches = 32;
 
-JsonValue whole(int64_t value) {
+JsonValue json_integer(int64_t value) {
   return JsonValue::integer(value);
 }
 
-void add_place(JsonValue& object, const Place& at, std::string_view before = "") {
+void add_position(JsonValue& object, const Place& at, std::string_view before = "") {
   constexpr std::array<std::string_view, 4> kNames = {"z", "y", "x", "l"};
-  for (size_t i = 0; i < kNames.size(); ++i) object.add(cat(before, kNames[i]), whole(at[i]));
+  for (size_t i = 0; i < kNames.size(); ++i)
+    object.add(cat(before, kNames[i]), json_integer(at[i]));
 }
 
 // One executed layer, with at most the given numbers of links and branches.
@@ -30,21 +31,21 @@ std::string pass_line(const Record& record, const PictureCell* cell, size_t inde
   const LayerPassed& pass = record.pass;
   JsonValue line = JsonValue::object(), shape = JsonValue::array();
   line.add("v", JsonValue::string("tanhi1"));
-  line.add("seq", whole(record.step));
+  line.add("seq", json_integer(record.step));
   line.add("phase", JsonValue::string(pass.backward ? "bwd" : "fwd"));
-  line.add("idx", whole(static_cast<int64_t>(index)));
-  add_place(line, pass.at);
+  line.add("idx", json_integer(static_cast<int64_t>(index)));
+  add_position(line, pass.at);
   line.add("layer", JsonValue::string(pass.type));
-  line.add("dtype", whole(cell != nullptr ? cell->dtype : 0));
-  line.add("connections", whole(cell != nullptr ? cell->parameters : 0));
-  line.add("t0_ns", whole(pass.begin_ns));
-  line.add("t1_ns", whole(pass.end_ns));
-  for (const int64_t extent : pass.shape) shape.push(whole(extent));
+  line.add("dtype", json_integer(cell != nullptr ? cell->dtype : 0));
+  line.add("connections", json_integer(cell != nullptr ? cell->parameters : 0));
+  line.add("t0_ns", json_integer(pass.begin_ns));
+  line.add("t1_ns", json_integer(pass.end_ns));
+  for (const int64_t extent : pass.shape) shape.push(json_integer(extent));
   line.add("shape", std::move(shape));
   JsonValue all_links = JsonValue::array();
   for (size_t i = 0; cell != nullptr && i < std::min(links, cell->links.size()); ++i) {
     JsonValue link = JsonValue::object();
-    add_place(link, cell->links[i]);
+    add_position(link, cell->links[i]);
     all_links.push(std::move(link));
   }
   line.add("links", std::move(all_links));
@@ -54,9 +55,9 @@ std::string pass_line(const Record& record, const PictureCell* cell, size_t inde
     for (size_t i = 0; i < std::min(branches, cell->branches.size()); ++i) {
       JsonValue branch = JsonValue::object();
       branch.add("type", JsonValue::string(cell->branches[i]));
-      branch.add("slot", whole(static_cast<int64_t>(i)));
+      branch.add("slot", json_integer(static_cast<int64_t>(i)));
       branch.add("remote", JsonValue::boolean(false));
-      add_place(branch, pass.at, "t");
+      add_position(branch, pass.at, "t");
       all.push(std::move(branch));
     }
     line.add("branches", std::move(all));
@@ -112,12 +113,12 @@ class TanhiDatagrams final : public Sink {
     const auto now = static_cast<int64_t>(record.wall * 1e9);
     JsonValue line = JsonValue::object();
     line.add("v", JsonValue::string("tanhi1"));
-    line.add("seq", whole(record.step));
+    line.add("seq", json_integer(record.step));
     line.add("phase", JsonValue::string("sweep"));
-    line.add("idx", whole(0));
-    add_place(line, Place{});
-    line.add("t0_ns", whole(now));
-    line.add("t1_ns", whole(now));
+    line.add("idx", json_integer(0));
+    add_position(line, Place{});
+    line.add("t0_ns", json_integer(now));
+    line.add("t1_ns", json_integer(now));
     line.add("label", JsonValue::string(printable(record.tag.substr(0, kMaxLabel))));
     return dump_json(line) + "\n";
   }

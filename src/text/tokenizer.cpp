@@ -289,16 +289,16 @@ struct StreamDecoder::State {
 
   // Removes what the reader has already.
   std::string fresh(std::string text) {
-    if (told.empty()) return text;
-    const size_t same = common_front(text, told);
-    told = same == text.size() ? told.substr(same) : std::string();
+    if (emitted.empty()) return text;
+    const size_t same = common_front(text, emitted);
+    emitted = same == text.size() ? emitted.substr(same) : std::string();
     return text.substr(same);
   }
 
   const Tokenizer::Impl* tokenizer;
   bool skip_special;
   text::DecodeRun run;
-  std::string told;  // the end of the previous text that `run` still buffers
+  std::string emitted;  // the end of the previous text that `run` still buffers
 };
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
@@ -322,10 +322,10 @@ Status StreamDecoder::continue_after(std::span<const TokenId> before) {
   for (const TokenId id : before) {
     if (!state_->tokenizer->spelling(id)) continue;
     LOOM_TRY(state_->push(id, certain));
-    LOOM_TRY(whole.push(id, state_->told));
+    LOOM_TRY(whole.push(id, state_->emitted));
   }
-  LOOM_TRY(whole.run.finish(state_->told));
-  state_->told.erase(0, certain.size());
+  LOOM_TRY(whole.run.finish(state_->emitted));
+  state_->emitted.erase(0, certain.size());
   return {};
 }
 

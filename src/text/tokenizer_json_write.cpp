@@ -210,12 +210,12 @@ JsonValue model_json(const BpeSpec& spec) {
 }
 
 JsonValue places_json(const std::vector<TemplatePart>& parts, JsonValue& specials) {
-  JsonValue places = JsonValue::array();
+  JsonValue positions = JsonValue::array();
   for (const TemplatePart& part : parts) {
-    JsonValue place =
+    JsonValue entry =
         JsonValue::object({{"id", words(part.name)}, {"type_id", JsonValue::integer(part.type)}});
-    places.push(
-        JsonValue::object({{part.is_text ? "Sequence" : "SpecialToken", std::move(place)}}));
+    positions.push(
+        JsonValue::object({{part.is_text ? "Sequence" : "SpecialToken", std::move(entry)}}));
     if (part.is_text || specials.find(part.name) != nullptr) continue;
     JsonValue ids = JsonValue::array(), tokens = JsonValue::array();
     for (const TemplateId& id : part.ids) {
@@ -226,7 +226,7 @@ JsonValue places_json(const std::vector<TemplatePart>& parts, JsonValue& special
                                                {"ids", std::move(ids)},
                                                {"tokens", std::move(tokens)}}));
   }
-  return places;
+  return positions;
 }
 
 JsonValue template_json(const TokenizerSpec& spec) {

@@ -116,8 +116,8 @@ Status set_inputs(const ArrayView& x, bool idx, const InputSchema& w, Dataset& d
     LOOM_ASSIGN(data.ids, array_i32(x));
     return check_below(data.ids, {w.vocab}, "id", data.samples, x.where);
   }
-  const bool picture = idx && x.type == ElementType::u8;
-  LOOM_ASSIGN(data.inputs, array_f32(x, picture ? 1.0f / 255.0f : 1.0f));
+  const bool image = idx && x.type == ElementType::u8;
+  LOOM_ASSIGN(data.inputs, array_f32(x, image ? 1.0f / 255.0f : 1.0f));
   return {};
 }
 
@@ -244,14 +244,14 @@ class CsvDataset {
   // column among inputs and targets.
   CsvDataset(const CsvFile& file, const std::string& path, const InputSchema& w,
              const DatasetOptions& options, int64_t weights, int64_t lengths,
-             const std::vector<int64_t>& places, LoadedDataset& out)
+             const std::vector<int64_t>& column_index, LoadedDataset& out)
       : file_(file),
         path_(path),
         w_(w),
         options_(options),
         weights_(weights),
         lengths_(lengths),
-        places_(places),
+        places_(column_index),
         out_(out) {}
 
   // The layout of the columns, and memory for all of them. numeric: no target of one column is
@@ -280,8 +280,8 @@ class CsvDataset {
   // The index of the cell among inputs and targets.
   int64_t place_of(const CsvCell& cell) const { return places_[static_cast<size_t>(cell.col)]; }
   // The element of this cell in a list with `each` values per row.
-  static size_t at(const CsvCell& cell, int64_t each, int64_t place) {
-    return static_cast<size_t>(cell.row * each + place);
+  static size_t at(const CsvCell& cell, int64_t each, int64_t index) {
+    return static_cast<size_t>(cell.row * each + index);
   }
   // An empty cell of a sample that has a length. It must be after the end; finish() checks that.
   bool skipped(const CsvCell& cell) const { return lengths_ >= 0 && cell.text.empty(); }
@@ -460,9 +460,11 @@ Result<int64_t> column_of(const CsvFile& file, const std::string& name, std::str
 
 // Whether every cell of the last target is a number. Only a target that is not in the last column
 // takes a pass of its own.
-Result<bool> target_is_numeric(CsvFile& file, const std::vector<int64_t>& places, int64_t inputs) {
-  const int64_t column = std::max_element(places.begin(), places.end()) - places.begin();
-  if (column + 1 == file.cols() || places[static_cast<size_t>(column)] < inputs)
+Result<bool> target_is_numeric(CsvFile& file, const std::vector<int64_t>& column_index,
+                               int64_t inputs) {
+  const int64_t column =
+      std::max_element(column_index.begin(), column_index.end()) - column_index.begin();
+  if (column + 1 == file.cols() || column_index[static_cast<size_t>(column)] < inputs)
     return file.last_is_numeric();
   bool numeric = true;
   LOOM_TRY(file.read([&](const CsvCell& cell) -> Status {
@@ -509,10 +511,11 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
   for (const int64_t other : {weights, lengths}) {
     if (other >= 0) layout.others.push_back(other);
   }
-  LOOM_ASSIGN(const std::vector<int64_t> places, places_of_columns(layout, options.columns, path));
-  out.columns = names_of_columns(layout, places);
-  LOOM_ASSIGN(const bool numeric, target_is_numeric(file, places, w.values));
-  CsvDataset cells(file, path, w, options, weights, lengths, places, out);
+  LOOM_ASSIGN(const std::vector<int64_t> column_index,
+              places_of_columns(layout, options.columns, path));
+  out.columns = names_of_columns(layout, column_index);
+  LOOM_ASSIGN(const bool numeric, target_is_numeric(file, column_index, w.values));
+  CsvDataset cells(file, path, w, options, weights, lengths, column_index, out);
   LOOM_TRY(cells.begin(numeric));
   LOOM_TRY(file.read([&](const CsvCell& cell) { return cells.add_told(cell); }));
   return out;

@@ -20,7 +20,7 @@ struct MediaFiles {
   std::vector<std::string> paths;
   std::vector<int32_t> labels;       // empty: the folder has no classes
   std::vector<std::string> classes;  // their names
-  int64_t pictures = 0, sounds = 0;  // of the paths
+  int64_t images = 0, sounds = 0;    // of the paths
   int64_t others = 0;                // files that are left out
   std::string unread;                // one of them that is an image of an unsupported format
 };
@@ -36,7 +36,7 @@ Status add_files(const std::string& path, int depth, MediaFiles& out) {
       ++out.others;
       if (is_unread_picture_name(entry.name)) out.unread = printable(entry.name, 100);
     } else if (out.paths.size() < kMaxFiles) {
-      ++(is_sound_name(entry.name) ? out.sounds : out.pictures);
+      ++(is_sound_name(entry.name) ? out.sounds : out.images);
       out.paths.push_back(cat(path, "/", entry.name));
     } else {
       return bad_file(cat("more than ", kMaxFiles, " files"), path);
@@ -102,8 +102,8 @@ class PictureSource : public InputSource {
   Status read(int64_t row, float* to) const override {
     const FileRef& file = files_[static_cast<size_t>(row)];
     LOOM_ASSIGN(const MappedFile map, MappedFile::open(file));
-    LOOM_ASSIGN(const Image picture, decode_picture(map.bytes(), file, memory_));
-    fit_picture(picture, fit_, shape_, {to, static_cast<size_t>(shape_.count())});
+    LOOM_ASSIGN(const Image image, decode_picture(map.bytes(), file, memory_));
+    fit_picture(image, fit_, shape_, {to, static_cast<size_t>(shape_.count())});
     return {};
   }
 
@@ -283,14 +283,13 @@ Result<LoadedDataset> load_media(const FileRef& path, const InputSchema& schema,
   } else {
     LOOM_ASSIGN(const MappedFile map, MappedFile::open(path));
     files.paths = {path.name()};
-    ++(is_sound(map.bytes()) ? files.sounds : files.pictures);
+    ++(is_sound(map.bytes()) ? files.sounds : files.images);
   }
   if (files.paths.empty())
     return make_error(Code::not_found, "no image (.png, .jpg, .jpeg) and no sound in this folder",
                       path);
-  if (files.pictures > 0 && files.sounds > 0)
-    return bad_file(cat(files.pictures, " images and ", files.sounds, " sounds in one folder"),
-                    path);
+  if (files.images > 0 && files.sounds > 0)
+    return bad_file(cat(files.images, " images and ", files.sounds, " sounds in one folder"), path);
   LoadedDataset out;
   out.media = options.reading;
   Dataset& data = out.data;

@@ -7,8 +7,8 @@ namespace loom::core {
 namespace {
 
 Status set_one(const ArrayView& array, const InputSpec& spec, Dataset& data) {
-  const bool many = !array.shape.empty() && array.shape[0] == data.samples;
-  if (!many || array.count() != data.samples * spec.shape.count()) {
+  const bool per_sample = !array.shape.empty() && array.shape[0] == data.samples;
+  if (!per_sample || array.count() != data.samples * spec.shape.count()) {
     return bad_file(cat("the input '", printable(spec.name), "' is ", array.shape_text(),
                         ", must be ", spec.shape.after(data.samples).str()),
                     array.where);

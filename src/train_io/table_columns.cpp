@@ -37,13 +37,13 @@ std::unordered_map<std::string, int64_t> by_name(const std::vector<std::string>&
 }
 
 std::vector<int64_t> places_by_order(const TableLayout& layout) {
-  std::vector<int64_t> places;
+  std::vector<int64_t> column_index;
   int64_t next = 0;
   for (int64_t column = 0; column < layout.columns; ++column) {
     const bool other = std::ranges::count(layout.others, column) > 0;
-    places.push_back(other ? -1 : next++);
+    column_index.push_back(other ? -1 : next++);
   }
-  return places;
+  return column_index;
 }
 
 }  // namespace
@@ -58,8 +58,8 @@ Result<std::vector<int64_t>> places_of_columns(const TableLayout& layout, const 
   if (layout.header.empty() || static_cast<int64_t>(known.inputs.size()) != layout.inputs)
     return places_by_order(layout);
   const std::unordered_map<std::string, int64_t> columns = by_name(layout.header);
-  std::vector<int64_t> places(static_cast<size_t>(layout.columns), -1);
-  std::vector<bool> taken(places.size(), false);
+  std::vector<int64_t> column_index(static_cast<size_t>(layout.columns), -1);
+  std::vector<bool> taken(column_index.size(), false);
   for (const int64_t other : layout.others) taken[static_cast<size_t>(other)] = true;
   for (size_t i = 0; i < known.inputs.size(); ++i) {
     const auto found = columns.find(known.inputs[i]);
@@ -71,7 +71,7 @@ Result<std::vector<int64_t>> places_of_columns(const TableLayout& layout, const 
                       path);
     if (found->second == kTwice)
       return bad_file(cat("has two columns '", printable(known.inputs[i]), "'; rename one"), path);
-    places[static_cast<size_t>(found->second)] = static_cast<int64_t>(i);
+    column_index[static_cast<size_t>(found->second)] = static_cast<int64_t>(i);
     taken[static_cast<size_t>(found->second)] = true;
   }
   const auto target = [&](const std::string& name) {
@@ -82,30 +82,30 @@ Result<std::vector<int64_t>> places_of_columns(const TableLayout& layout, const 
   if (static_cast<int64_t>(known.targets.size()) == layout.targets &&
       std::ranges::all_of(known.targets, target)) {
     for (size_t i = 0; i < known.targets.size(); ++i)
-      places[static_cast<size_t>(columns.at(known.targets[i]))] =
+      column_index[static_cast<size_t>(columns.at(known.targets[i]))] =
           layout.inputs + static_cast<int64_t>(i);
-    return places;
+    return column_index;
   }
   int64_t next = layout.inputs;
-  for (size_t column = 0; column < places.size(); ++column) {
-    if (!taken[column]) places[column] = next++;
+  for (size_t column = 0; column < column_index.size(); ++column) {
+    if (!taken[column]) column_index[column] = next++;
   }
-  return places;
+  return column_index;
 }
 
-TableColumns names_of_columns(const TableLayout& layout, const std::vector<int64_t>& places) {
+TableColumns names_of_columns(const TableLayout& layout, const std::vector<int64_t>& column_index) {
   TableColumns out;
   if (layout.header.empty()) return out;
   out.inputs.resize(static_cast<size_t>(layout.inputs));
   out.targets.resize(static_cast<size_t>(layout.targets));
   std::unordered_set<std::string> seen;
-  for (size_t column = 0; column < places.size(); ++column) {
-    const int64_t place = places[column];
-    if (place < 0 || place >= layout.inputs + layout.targets) continue;
+  for (size_t column = 0; column < column_index.size(); ++column) {
+    const int64_t index = column_index[column];
+    if (index < 0 || index >= layout.inputs + layout.targets) continue;
     std::string name = trimmed(layout.header[column]);
     if (name.empty() || !seen.insert(name).second) return {};
-    (place < layout.inputs ? out.inputs[static_cast<size_t>(place)]
-                           : out.targets[static_cast<size_t>(place - layout.inputs)]) =
+    (index < layout.inputs ? out.inputs[static_cast<size_t>(index)]
+                           : out.targets[static_cast<size_t>(index - layout.inputs)]) =
         std::move(name);
   }
   return out;

@@ -40,6 +40,6 @@ Result<std::vector<int64_t>> places_of_columns(const TableLayout& layout, const 
                                                const std::string& path);
 
 // The names of the columns at their places.
-TableColumns names_of_columns(const TableLayout& layout, const std::vector<int64_t>& places);
+TableColumns names_of_columns(const TableLayout& layout, const std::vector<int64_t>& column_index);
 
 }  // namespace loom::core

@@ -164,8 +164,8 @@ TEST_P(FolderKill, ACallThatFailsLeavesTheOldOrTheNewFolder) {
       }
       EXPECT_TRUE(is_generation(2) || (!saved.ok() && is_generation(1)));
       EXPECT_EQ(left_beside(), 0);
-      const std::string said = saved.ok() ? "" : saved.error().str();
-      EXPECT_EQ(said.find(".m.tmp-"), std::string::npos);
+      const std::string message = saved.ok() ? "" : saved.error().str();
+      EXPECT_EQ(message.find(".m.tmp-"), std::string::npos);
       if (!happened) break;
       ASSERT_LT(at, 999) << "saving never comes to an end";
     }

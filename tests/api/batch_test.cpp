@@ -52,17 +52,17 @@ void expect_texts_of_alone(const Model& model, bool share, int64_t chunk, uint32
       if (batch.running(s)) continue;
       const Result<Generation> got = batch.take(s);
       ASSERT_TRUE(got.ok()) << got.error().str();
-      const Generation wanted = alone(model, asked[static_cast<size_t>(text)]);
+      const Generation expected = alone(model, asked[static_cast<size_t>(text)]);
       if (gone) {
         EXPECT_EQ(got->stop, StopReason::cancelled);
-        ASSERT_LE(got->token_ids.size(), wanted.token_ids.size());
+        ASSERT_LE(got->token_ids.size(), expected.token_ids.size());
         EXPECT_TRUE(
-            std::equal(got->token_ids.begin(), got->token_ids.end(), wanted.token_ids.begin()));
+            std::equal(got->token_ids.begin(), got->token_ids.end(), expected.token_ids.begin()));
       } else {
-        EXPECT_EQ(got->token_ids, wanted.token_ids) << "seed " << seed << " text " << text;
-        EXPECT_EQ(got->text, wanted.text);
-        EXPECT_EQ(got->stop, wanted.stop);
-        EXPECT_EQ(got->decode_steps, wanted.decode_steps);
+        EXPECT_EQ(got->token_ids, expected.token_ids) << "seed " << seed << " text " << text;
+        EXPECT_EQ(got->text, expected.text);
+        EXPECT_EQ(got->stop, expected.stop);
+        EXPECT_EQ(got->decode_steps, expected.decode_steps);
       }
       text = -1;
       ++taken;
@@ -97,17 +97,17 @@ TEST(Batches, ReadAPromptBesideTextsThatGoOn) {
   while (longer.size() < 100) longer.insert(longer.end(), prompt.begin(), prompt.end());
   int written = 0;
   int64_t read = 0;
-  GenerateOptions many;
-  many.max_tokens = 60;
-  many.ignore_eos = true;
-  many.on_token = [&](const Token&) { return ++written < 1000; };
+  GenerateOptions large;
+  large.max_tokens = 60;
+  large.ignore_eos = true;
+  large.on_token = [&](const Token&) { return ++written < 1000; };
   GenerateOptions one;
   one.max_tokens = 1;
   one.prefill_progress = [&](int64_t done, int64_t) {
     read = done;
     return true;
   };
-  ASSERT_TRUE(batch.start(0, prompt, many).ok());
+  ASSERT_TRUE(batch.start(0, prompt, large).ok());
   ASSERT_TRUE(batch.step().ok());
   ASSERT_EQ(written, 1);
   ASSERT_TRUE(batch.start(1, longer, one).ok());

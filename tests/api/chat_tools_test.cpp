@@ -42,7 +42,7 @@ Chat tool_chat(const Model& model, int64_t context = 2048) {
   return model.chat(options).or_exit();
 }
 
-GenerateOptions few() {
+GenerateOptions short_options() {
   GenerateOptions options;
   options.max_tokens = 20;
   return options;
@@ -73,14 +73,14 @@ TEST(ChatTools, TakeTheResultsOfCallsAsTurns) {
   const StandIn stand_in(kToolTemplate, kTwoCalls);
   const Model model = stand_in.load();
   Chat chat = tool_chat(model);
-  const Reply asks = chat.say("Where is it?", few()).or_exit();
+  const Reply asks = chat.say("Where is it?", short_options()).or_exit();
   ASSERT_EQ(asks.tool_calls.size(), 2u);
   EXPECT_EQ(asks.answer, "Let me see.");
   EXPECT_EQ(asks.thinking, "Hm.");
   EXPECT_EQ(asks.tool_calls[0].id, "call00001");
   EXPECT_EQ(asks.tool_calls[1].id, "call00002");
   const ToolResult results[] = {{"there", "call00002"}, {"here"}};
-  const Reply reply = chat.give(results, few()).or_exit();
+  const Reply reply = chat.give(results, short_options()).or_exit();
   ASSERT_EQ(chat.turns().size(), 5u);
   EXPECT_EQ(chat.turns()[2].role, "tool");
   EXPECT_EQ(chat.turns()[2].content, "here");
@@ -115,11 +115,11 @@ TEST(ChatTools, RefuseResultsOfNoCallAndCallsWithoutResults) {
   const Model model = stand_in.load();
   Chat chat = tool_chat(model);
   const auto error = [&](std::vector<ToolResult> results) {
-    const Result<Reply> reply = chat.give(results, few());
+    const Result<Reply> reply = chat.give(results, short_options());
     return reply.ok() ? std::string("none") : reply.error().str();
   };
   EXPECT_THAT(error({{"x"}}), HasSubstr("asks for no call"));
-  ASSERT_TRUE(chat.say("Where?", few()).ok());
+  ASSERT_TRUE(chat.say("Where?", short_options()).ok());
   EXPECT_THAT(error({}), HasSubstr("the call of 'look' (call00001) has no result yet"));
   EXPECT_THAT(error({{"x"}}), HasSubstr("the call of 'find' (call00002) has no result yet"));
   EXPECT_THAT(error({{"x"}, {"y"}, {"z"}}), HasSubstr("3 results for 2 calls"));
@@ -127,7 +127,7 @@ TEST(ChatTools, RefuseResultsOfNoCallAndCallsWithoutResults) {
   EXPECT_THAT(error({{"x", "call00001"}, {"y", "call00001"}}), HasSubstr("no call waits"));
   EXPECT_EQ(chat.turns().size(), 2u);
   // A reply that never began leaves no results either.
-  GenerateOptions never = few();
+  GenerateOptions never = short_options();
   never.prefill_progress = [](int64_t, int64_t) { return false; };
   const ToolResult both[] = {{"a"}, {"b"}};
   ASSERT_TRUE(chat.give(both, never).ok());
@@ -139,9 +139,9 @@ TEST(ChatTools, RefuseResultsOfNoCallAndCallsWithoutResults) {
 TEST(ChatTools, ReadWhatSomebodyWouldWhoBeginsAnew) {
   const StandIn stand_in(kToolTemplate, kTwoCalls);
   const Model model = stand_in.load();
-  const char* many = std::getenv("LOOM_CHAT_CASES");
+  const char* setting = std::getenv("LOOM_CHAT_CASES");
   int dropped = 0, given = 0;
-  for (int i = 0; i < (many != nullptr ? std::atoi(many) : 30); ++i) {
+  for (int i = 0; i < (setting != nullptr ? std::atoi(setting) : 30); ++i) {
     std::mt19937 random(static_cast<uint32_t>(i));
     const int64_t context = random() % 2 == 0 ? 2048 : 1300;
     Chat chat = tool_chat(model, context);
@@ -158,14 +158,14 @@ TEST(ChatTools, ReadWhatSomebodyWouldWhoBeginsAnew) {
         continue;
       }
       if (act == 1 && !chat.turns().empty()) {
-        reply = chat.regenerate(few());
+        reply = chat.regenerate(short_options());
       } else if (act < 5 && !chat.turns().empty()) {
         std::vector<ToolResult> results(2);
         for (ToolResult& one : results) one.content = text();
-        reply = chat.give(results, few());
+        reply = chat.give(results, short_options());
         ++given;
       } else {
-        reply = chat.say(text(), few());
+        reply = chat.say(text(), short_options());
       }
       if (!reply.ok()) {  // many results of one question fill the context
         ASSERT_EQ(reply.error().code, Code::out_of_range) << reply.error().str();
@@ -189,10 +189,10 @@ TEST(ChatTools, ComeOutTheSameWhenTheyAreReplayed) {
   const Model model = stand_in.load();
   Chat chat = tool_chat(model);
   const ToolResult results[] = {{"1"}, {"2"}};
-  ASSERT_TRUE(chat.say("a", few()).ok());
-  ASSERT_TRUE(chat.give(results, few()).ok());
-  ASSERT_TRUE(chat.give(results, few()).ok());
-  ASSERT_TRUE(chat.say("b", few()).ok());
+  ASSERT_TRUE(chat.say("a", short_options()).ok());
+  ASSERT_TRUE(chat.give(results, short_options()).ok());
+  ASSERT_TRUE(chat.give(results, short_options()).ok());
+  ASSERT_TRUE(chat.say("b", short_options()).ok());
   const std::string saved = chat.to_json();
   EXPECT_EQ(chat.replay().or_exit(), -1);
   EXPECT_EQ(chat.to_json(), saved);
@@ -203,8 +203,8 @@ TEST(ChatTools, OfADamagedConversationAreRefusedByPlace) {
   const Model model = stand_in.load();
   Chat chat = tool_chat(model);
   const ToolResult results[] = {{"1"}, {"2"}};
-  ASSERT_TRUE(chat.say("a", few()).ok());
-  ASSERT_TRUE(chat.give(results, few()).ok());
+  ASSERT_TRUE(chat.say("a", short_options()).ok());
+  ASSERT_TRUE(chat.give(results, short_options()).ok());
   const std::string good = chat.to_json();
   const struct {
     const char *what, *with, *message;

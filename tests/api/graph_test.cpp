@@ -31,7 +31,7 @@ Network made() {
       .or_exit();
 }
 
-std::vector<float> pictures(int64_t count) {
+std::vector<float> images(int64_t count) {
   std::vector<float> x(static_cast<size_t>(count * 72));
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 37) % 23) / 11.0f - 1.0f;
   return x;
@@ -48,7 +48,7 @@ TEST(GraphApi, ShapesAndParametersAreThoseOfItsNodes) {
 
 TEST(GraphApi, AFileGivesTheSameBits) {
   const Network net = made();
-  const std::vector<float> x = pictures(4);
+  const std::vector<float> x = images(4);
   const Tensor in = Tensor::view(x.data(), {4, 2, 6, 6});
   const Tensor want = net.predict(in).or_exit();
   for (const NetworkFormat format : {NetworkFormat::entity, NetworkFormat::json}) {

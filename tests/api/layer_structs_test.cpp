@@ -70,7 +70,7 @@ template <class S, class M>
 void check_member(M S::*member, const std::string& field) {
   const S usual{};
   const auto before = fields_of(usual);
-  for (const auto& [value, said] : others(usual.*member)) {
+  for (const auto& [value, message] : others(usual.*member)) {
     S changed;
     changed.*member = value;
     const Layer layer = changed;
@@ -80,7 +80,7 @@ void check_member(M S::*member, const std::string& field) {
     if (layer.type == "KMeans" && field == "mode") {  // a bool that is one of two texts
       EXPECT_EQ(after[field], Value(std::string("features")));
     } else {
-      EXPECT_EQ(after[field], said);
+      EXPECT_EQ(after[field], message);
     }
     after[field] = before.at(field);
     // Derived from others if 0.

@@ -265,7 +265,7 @@ TEST(MemoryFiles, ASavedNetworkKeepsTheScalesOfInputsThatItCameWith) {
     const auto values = y.values<float>().value();
     return std::vector<float>(values.begin(), values.end());
   };
-  const std::vector<float> wanted = ask(*network);
+  const std::vector<float> desired = ask(*network);
   for (const NetworkFormat format :
        {NetworkFormat::entity, NetworkFormat::json, NetworkFormat::npz, NetworkFormat::onnx}) {
     const Result<std::string> saved = network->save_bytes(format);
@@ -273,7 +273,7 @@ TEST(MemoryFiles, ASavedNetworkKeepsTheScalesOfInputsThatItCameWith) {
     const std::string name = "again." + std::string(network_format_name(format));
     const Result<Network> again = Network::load(FileBytes{bytes_of(*saved), name});
     ASSERT_TRUE(again.ok()) << again.error().str();
-    EXPECT_EQ(ask(*again), wanted) << name;
+    EXPECT_EQ(ask(*again), desired) << name;
   }
 }
 

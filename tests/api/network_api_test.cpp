@@ -35,7 +35,7 @@ class Numbers {
   int64_t below(int64_t n) {
     return static_cast<int64_t>((next() + 1.0f) / 2.0f * static_cast<float>(n));
   }
-  std::vector<float> many(int64_t n) {
+  std::vector<float> ramp(int64_t n) {
     std::vector<float> out(static_cast<size_t>(n));
     for (float& v : out) v = next();
     return out;
@@ -55,7 +55,7 @@ Network small_mlp(DType dtype = DType::float32, uint64_t seed = 7) {
 // Three classes by the sign of two sums: learnable by a small network.
 Dataset blobs(int64_t samples, uint64_t seed) {
   Numbers numbers(seed);
-  const std::vector<float> x = numbers.many(samples * 4);
+  const std::vector<float> x = numbers.ramp(samples * 4);
   std::vector<int32_t> y;
   for (int64_t i = 0; i < samples; ++i) {
     const float* row = x.data() + i * 4;
@@ -339,7 +339,7 @@ TEST(NetworkApi, SessionsGiveTheSameBitsForEveryBatch) {
                                            Dense{.in = 5 * 4 * 4, .out = 6}},
                                           {.input = {2, 8, 8}, .dtype = DType::int8})
                           .or_exit();
-  const std::vector<float> x = numbers.many(7 * 128);
+  const std::vector<float> x = numbers.ramp(7 * 128);
   const Tensor inputs = Tensor::view(x.data(), {7, 2, 8, 8});
   Session one = net.session().or_exit();
   const std::vector<float> expected = floats(one.run(inputs).or_exit());
@@ -360,8 +360,8 @@ TEST(NetworkApi, MemoryThatResultsDoNotFitIsRefusedAndStaysAsItWas) {
   const std::vector<float> x(8, 0.5f);
   const Tensor inputs = Tensor::view(x.data(), {4, 2});
   std::vector<float> memory(12, -1.0f);
-  const int64_t right[] = {4, 3}, turned[] = {3, 4};
-  EXPECT_NE(session.run_into(inputs, memory, turned).error().message.find("[3, 4]"),
+  const int64_t right[] = {4, 3}, reversed[] = {3, 4};
+  EXPECT_NE(session.run_into(inputs, memory, reversed).error().message.find("[3, 4]"),
             std::string::npos);
   EXPECT_NE(session.run_into(inputs, std::span(memory).first(11)).error().message.find("11"),
             std::string::npos);
@@ -375,7 +375,7 @@ TEST(NetworkApi, AStatefulSessionGoesOnWhereItStopped) {
   const Network net =
       Network::sequential({Lstm{.in = 3, .hidden = 4}, Dense{.in = 4, .out = 2}}, {.input = {8, 3}})
           .or_exit();
-  const std::vector<float> x = numbers.many(2 * 8 * 3);
+  const std::vector<float> x = numbers.ramp(2 * 8 * 3);
   const Tensor whole = Tensor::view(x.data(), {2, 8, 3});
   const std::vector<float> expected = floats(net.predict(whole).or_exit());
   Session stream = net.session({.max_batch = 2, .stateful = true}).or_exit();
@@ -403,7 +403,7 @@ TEST(NetworkApi, AStatefulSessionGoesOnWhereItStopped) {
 TEST(NetworkApi, CellsShowWhatTheyGive) {
   Numbers numbers(13);
   const Network net = small_mlp();
-  const std::vector<float> x = numbers.many(5 * 4);
+  const std::vector<float> x = numbers.ramp(5 * 4);
   const Tensor inputs = Tensor::view(x.data(), {5, 4});
   Session session = net.session({.max_batch = 4}).or_exit();
   const std::vector<CellOutput> cells = session.run_cells(inputs).or_exit();
@@ -432,7 +432,7 @@ TEST(NetworkApi, AGridHasLinksAndSharedCells) {
 
 TEST(NetworkApi, EveryFormatKeepsWhatItCanHold) {
   Numbers numbers(14);
-  const std::vector<float> x = numbers.many(6 * 4);
+  const std::vector<float> x = numbers.ramp(6 * 4);
   const Tensor inputs = Tensor::view(x.data(), {6, 4});
   for (const DType dtype : {DType::float32, DType::int8, DType::q4_0}) {
     Network net = Network::sequential({Dense{.in = 4, .out = 32, .activation = Activation::relu},
@@ -544,13 +544,13 @@ TEST(NetworkApi, RandomNetworksAgreeWithThemselves) {
             .or_exit();
     Shape shape = input;
     shape.insert(shape.begin(), pick(1, 9));
-    const std::vector<float> x = r.many(element_count(shape));
+    const std::vector<float> x = r.ramp(element_count(shape));
     const Tensor inputs = Tensor::view(x.data(), shape);
     Session single = net.session({.quantize_activations = false}).or_exit();
     const std::vector<float> expected = floats(single.run(inputs).or_exit());
-    Session many = net.session({.max_batch = pick(1, 8), .quantize_activations = false}).or_exit();
-    EXPECT_EQ(floats(many.run(inputs).or_exit()), expected) << i << "\n" << net.json();
-    EXPECT_EQ(floats(many.run_cells(inputs).or_exit().back().values), expected) << i;
+    Session ramp = net.session({.max_batch = pick(1, 8), .quantize_activations = false}).or_exit();
+    EXPECT_EQ(floats(ramp.run(inputs).or_exit()), expected) << i << "\n" << net.json();
+    EXPECT_EQ(floats(ramp.run_cells(inputs).or_exit().back().values), expected) << i;
     const std::string path = scratch("random.entity");
     ASSERT_TRUE(net.save(path).ok());
     Session loaded =

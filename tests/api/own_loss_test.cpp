@@ -57,14 +57,14 @@ std::string hash_after(const OwnLossCase& c, bool own) {
       (void)trainer.train_step(inputs, targets).or_exit();
       continue;
     }
-    double said = 0;
+    double text = 0;
     const auto loss = [&](const Tensor& outputs, Tensor& gradients) -> Result<double> {
       EXPECT_EQ(outputs.shape(), (Shape{c.samples, 3}));
-      LOOM_ASSIGN(said, mean_squares(outputs, targets, gradients));
-      return said;
+      LOOM_ASSIGN(text, mean_squares(outputs, targets, gradients));
+      return text;
     };
     const StepReport report = trainer.train_step(inputs, loss).or_exit();
-    EXPECT_NEAR(report.loss, said, 1e-6) << c.name;
+    EXPECT_NEAR(report.loss, text, 1e-6) << c.name;
     EXPECT_TRUE(report.updated) << c.name;
   }
   return trainer.weights_hash().or_exit();

@@ -20,7 +20,7 @@ struct Case {
     width = among(1, 4) * 2;
     calls = among(2, 4);
     deep = among(1, 3);
-    for (int64_t i = 0; i < calls; ++i) places.push_back(among(0, width));
+    for (int64_t i = 0; i < calls; ++i) positions.push_back(among(0, width));
     recurrent = among(0, 3) == 0;
     for (int64_t i = 0; i < deep; ++i) kinds.push_back(among(0, 2));
   }
@@ -40,7 +40,7 @@ struct Case {
     std::vector<GraphValue> first;
     GraphValue sum;
     for (int64_t k = 0; k < calls; ++k) {
-      const int64_t at = places[static_cast<size_t>(k)];
+      const int64_t at = positions[static_cast<size_t>(k)];
       GraphValue v = g.add(Slice{.starts = {at}, .ends = {at + width}, .axes = {-1}}, {g.input()});
       if (recurrent) v = g.add(View{.shape = {0, 1, -1}}, {v});
       for (int64_t i = 0; i < deep; ++i) {
@@ -59,7 +59,7 @@ struct Case {
   std::mt19937_64 draw;
   int64_t width = 2, calls = 2, deep = 1;
   bool recurrent = false;
-  std::vector<int64_t> places, kinds;
+  std::vector<int64_t> positions, kinds;
 };
 
 std::vector<double> values(const Network& net, const std::string& name) {
@@ -71,8 +71,8 @@ std::vector<double> values(const Network& net, const std::string& name) {
 // For each parameter of the network with one tower, those of the copies, in the order of the nodes
 // with weights.
 std::vector<std::vector<std::string>> copies_of(const Case& c, const Network& one,
-                                                const Network& many) {
-  const std::vector<ParameterInfo> own = one.parameters(), all = many.parameters();
+                                                const Network& large) {
+  const std::vector<ParameterInfo> own = one.parameters(), all = large.parameters();
   const size_t head = 2, tower = own.size() - head;
   EXPECT_EQ(all.size(), tower * static_cast<size_t>(c.calls) + head);
   std::vector<std::vector<std::string>> out;
@@ -89,12 +89,12 @@ TEST(SharedNodes, ComputeAsCopiesAndLearnByTheSumOfTheirGradients) {
   for (uint64_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
     Case c(seed);
-    Network one = c.network(true), many = c.network(false);
-    const auto copies = copies_of(c, one, many);
+    Network one = c.network(true), large = c.network(false);
+    const auto copies = copies_of(c, one, large);
     const std::vector<ParameterInfo> own = one.parameters();
     for (size_t i = 0; i < own.size(); ++i) {
       for (const std::string& name : copies[i])
-        ASSERT_TRUE(many.set_parameter(name, one.parameter(own[i].name).or_exit()).ok());
+        ASSERT_TRUE(large.set_parameter(name, one.parameter(own[i].name).or_exit()).ok());
     }
     std::normal_distribution<float> normal;
     const int64_t samples = c.among(1, 5);
@@ -104,20 +104,20 @@ TEST(SharedNodes, ComputeAsCopiesAndLearnByTheSumOfTheirGradients) {
     for (float& v : y) v = normal(c.draw);
     const Tensor inputs = Tensor::view(x.data(), {samples, 2 * c.width});
     const Tensor targets = Tensor::view(y.data(), {samples, 2});
-    const auto said = [&](const Network& net) {
+    const auto message = [&](const Network& net) {
       Session session = net.session().or_exit();
       const Tensor out = session.run(inputs).or_exit();
       const std::span<const float> all = out.values<float>().or_exit();
       return std::vector<float>(all.begin(), all.end());
     };
-    EXPECT_EQ(said(one), said(many));
+    EXPECT_EQ(message(one), message(large));
 
     std::vector<std::vector<double>> before;
     for (const ParameterInfo& p : own) before.push_back(values(one, p.name));
     const TrainerOptions options = {
         .loss = Loss::mse, .optimizer = {OptimizerKind::sgd}, .rate = 0.25, .batch = samples};
     Trainer a = Trainer::create(one, options).or_exit();
-    Trainer b = Trainer::create(many, options).or_exit();
+    Trainer b = Trainer::create(large, options).or_exit();
     (void)a.train_step(inputs, targets).or_exit();
     (void)b.train_step(inputs, targets).or_exit();
     for (size_t i = 0; i < own.size(); ++i) {
@@ -125,7 +125,7 @@ TEST(SharedNodes, ComputeAsCopiesAndLearnByTheSumOfTheirGradients) {
       std::vector<double> moved(after.size(), 0.0);
       double size = 1e-3;
       for (const std::string& name : copies[i]) {
-        const std::vector<double> copy = values(many, name);
+        const std::vector<double> copy = values(large, name);
         for (size_t k = 0; k < copy.size(); ++k) {
           moved[k] += copy[k] - before[i][k];
           size = std::max(size, std::abs(copy[k]) + std::abs(copy[k] - before[i][k]));
@@ -154,9 +154,9 @@ TEST(SharedNodes, ComeBackFromEveryFormWithOneSetOfWeights) {
     const int64_t parameters = net.info().parameters;
     EXPECT_LT(parameters, c.network(false).info().parameters);
     EXPECT_THAT(net.summary(), HasSubstr(std::to_string(parameters)));
-    const Network said = Network::from_json(net.json()).or_exit();
-    EXPECT_EQ(said.json(), net.json());
-    EXPECT_EQ(said.info().parameters, parameters);
+    const Network message = Network::from_json(net.json()).or_exit();
+    EXPECT_EQ(message.json(), net.json());
+    EXPECT_EQ(message.info().parameters, parameters);
     const std::vector<float> x(static_cast<size_t>(6 * c.width), 0.375f);
     const Tensor inputs = Tensor::view(x.data(), {3, 2 * c.width});
     const auto run = [&](const Network& n) {

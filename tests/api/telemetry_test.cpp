@@ -51,19 +51,19 @@ struct Lines {
 
 TEST(Telemetry, TellsEpochsWeightsAndTheNetworkInTheirOrder) {
   Lines lines;
-  Telemetry told = Telemetry::open(lines.options()).or_exit();
+  Telemetry report = Telemetry::open(lines.options()).or_exit();
   Network net = small_network();
   Trainer trainer = Trainer::create(net).or_exit();
-  told.picture(net);
+  report.picture(net);
   FitOptions fit;
   fit.epochs = 3;
   fit.on_epoch = [&](const Epoch& e) {
-    told.epoch(e);
-    return told.weights(e.number, trainer.network()).ok();
+    report.epoch(e);
+    return report.weights(e.number, trainer.network()).ok();
   };
   ASSERT_TRUE(trainer.fit(two_classes(), fit).ok());
-  ASSERT_TRUE(told.close().ok());
-  EXPECT_EQ(told.dropped(), 0);
+  ASSERT_TRUE(report.close().ok());
+  EXPECT_EQ(report.dropped(), 0);
   EXPECT_EQ(lines.with("\"nodes\""), 1);
   EXPECT_EQ(lines.with("loss/train"), 3);
   EXPECT_EQ(lines.with("\"histogram\""), 3 * 4);
@@ -75,12 +75,12 @@ TEST(Telemetry, ChangesNoBitOfTheTraining) {
   std::string hashes[2];
   for (const bool tells : {false, true}) {
     Lines lines;
-    Telemetry told = Telemetry::open(lines.options()).or_exit();
+    Telemetry report = Telemetry::open(lines.options()).or_exit();
     Trainer trainer = Trainer::create(small_network()).or_exit();
     FitOptions fit;
     fit.epochs = 4;
     fit.on_epoch = [&](const Epoch& e) {
-      return !tells || told.weights(e.number, trainer.network()).ok();
+      return !tells || report.weights(e.number, trainer.network()).ok();
     };
     ASSERT_TRUE(trainer.fit(two_classes(), fit).ok());
     hashes[tells ? 1 : 0] = trainer.weights_hash().or_exit();
@@ -93,9 +93,9 @@ TEST(Telemetry, GivesTheErrorOfAFunctionThatFails) {
   o.on_line = [](std::string_view) -> Status {
     return Error{Code::io_error, "the pipe is closed", {}, -1};
   };
-  Telemetry told = Telemetry::open(o).or_exit();
-  told.scalar("x", 1, 2);
-  const Status closed = told.close();
+  Telemetry report = Telemetry::open(o).or_exit();
+  report.scalar("x", 1, 2);
+  const Status closed = report.close();
   ASSERT_FALSE(closed.ok());
   EXPECT_EQ(closed.error().message, "the pipe is closed");
 }
@@ -113,19 +113,19 @@ TEST(Telemetry, RefusesWhatHasNowhereToGo) {
       {{.tensorboard = "no/such/folder"}, "cannot make the folder"},
   };
   for (const auto& c : cases) {
-    const Result<Telemetry> told = Telemetry::open(c.options);
-    ASSERT_FALSE(told.ok()) << c.says;
-    EXPECT_NE(told.error().message.find(c.says), std::string::npos) << told.error().message;
+    const Result<Telemetry> report = Telemetry::open(c.options);
+    ASSERT_FALSE(report.ok()) << c.says;
+    EXPECT_NE(report.error().message.find(c.says), std::string::npos) << report.error().message;
   }
 }
 
 TEST(Telemetry, TakesTensorsOfAnyPlainTypeAndEmptyOnes) {
   Lines lines;
-  Telemetry told = Telemetry::open(lines.options()).or_exit();
+  Telemetry report = Telemetry::open(lines.options()).or_exit();
   const std::vector<int32_t> whole = {1, 2, 3};
-  EXPECT_TRUE(told.histogram("i", 1, Tensor::copy(whole, {3}).or_exit()).ok());
-  EXPECT_TRUE(told.histogram("empty", 1, Tensor()).ok());
-  ASSERT_TRUE(told.close().ok());
+  EXPECT_TRUE(report.histogram("i", 1, Tensor::copy(whole, {3}).or_exit()).ok());
+  EXPECT_TRUE(report.histogram("empty", 1, Tensor()).ok());
+  ASSERT_TRUE(report.close().ok());
   EXPECT_NE(lines.all[0].find("\"sum\":6"), std::string::npos) << lines.all[0];
   EXPECT_NE(lines.all[1].find("\"count\":0"), std::string::npos) << lines.all[1];
 }

@@ -71,8 +71,8 @@ std::vector<T> awkward() {
 }
 
 uint64_t triples() {
-  const char* wanted = std::getenv("LOOM_FMA_TRIPLES");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1'000'000;
+  const char* setting = std::getenv("LOOM_FMA_TRIPLES");
+  return setting != nullptr ? std::strtoull(setting, nullptr, 10) : 1'000'000;
 }
 
 // Two random 64-bit words of draw `index`.

@@ -54,12 +54,12 @@ constexpr const char* kNetworks[] = {
         {"type":"LayerNorm","width":5},{"type":"SwiGLU","width":5,"inner":8,"bias":true}]},
       {"at":[0,0,2,0],"type":"Dense","in":5,"out":2}]})"};
 
-struct Made {
+struct WrittenFile {
   NetworkSpec spec;
   Network network;
 };
 
-Made make(const std::string& text, DType dtype = DType::f32) {
+WrittenFile make(const std::string& text, DType dtype = DType::f32) {
   Result<NetworkSpec> spec = parse_network(text, "net");
   EXPECT_TRUE(spec.ok()) << spec.error().str();
   Result<Network> network = Network::finalize(spec->grid, spec->input.after(2));
@@ -105,7 +105,7 @@ Result<std::vector<float>> run(const Network& network, const Shape& input) {
   return out;
 }
 
-void expect_same_outputs(const Made& made, const Network& mapped) {
+void expect_same_outputs(const WrittenFile& made, const Network& mapped) {
   const auto mine = run(made.network, made.spec.input);
   const auto its = run(mapped, made.spec.input);
   ASSERT_TRUE(mine.ok()) << mine.error().str();
@@ -117,7 +117,7 @@ void expect_same_outputs(const Made& made, const Network& mapped) {
 
 void expect_round_trip(const std::string& text, DType dtype) {
   const TemporaryFolder folder;
-  const Made made = make(text, dtype);
+  const WrittenFile made = make(text, dtype);
   const Status saved = save_network(folder.path("a"), made.spec, made.network);
   ASSERT_TRUE(saved.ok()) << saved.error().str();
   const auto file = open_entity(folder.path("a"));
@@ -162,7 +162,7 @@ TEST_P(EntityNetworkOfType, GivesTheBitsThatWereSavedAndTheSameFileAgain) {
 
 TEST(EntityNetwork, KeepsTheFileMappedAndCopiesNothing) {
   const TemporaryFolder folder;
-  const Made made = make(kNetworks[0]);
+  const WrittenFile made = make(kNetworks[0]);
   ASSERT_TRUE(save_network(folder.path("a"), made.spec, made.network).ok());
   Result<MappedNetwork> mapped = [&] {
     const auto file = open_entity(folder.path("a"));
@@ -184,7 +184,7 @@ TEST(EntityNetwork, KeepsTheFileMappedAndCopiesNothing) {
 
 // The blobs of a network, to be modified before writing.
 struct Parts {
-  Made made;
+  WrittenFile made;
   JsonValue header = JsonValue::object();
   std::vector<EntityOutput> blobs;
 };
@@ -301,7 +301,7 @@ struct Damaged {
     if (damage) all[at] = static_cast<char>(all[at] ^ 4);
     return all;
   }
-  Made made;
+  WrittenFile made;
   AlignedBytes memory;
   std::shared_ptr<const Entity> file;
   std::unique_ptr<MappedNetwork> mapped;

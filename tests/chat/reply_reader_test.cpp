@@ -22,7 +22,7 @@ Tools weather_tools() {
 }
 
 // The parts of a reply, one per line. Concatenated parts must give the same.
-std::string told(const ReplyReader& reader) {
+std::string report(const ReplyReader& reader) {
   std::string out = cat("T:", reader.text(), "\nR:", reader.reasoning());
   for (const ReadCall& call : reader.calls())
     out += cat("\nC:", call.name, call.arguments, call.problem.empty() ? "" : "!");
@@ -61,7 +61,7 @@ std::string read_reply(const ToolFormat& format, const Tools& tools, bool thinki
     EXPECT_EQ(calls[i], reader.calls()[i].name);
     EXPECT_EQ(arguments[i], reader.calls()[i].arguments);
   }
-  return told(reader);
+  return report(reader);
 }
 
 struct Case {
@@ -263,7 +263,7 @@ TEST(ReplyReaderTest, RandomCallsComeBackHoweverTheyAreCut) {
       EXPECT_EQ(dump_json(*back), dump_json(arguments));
     }
     EXPECT_EQ(read_reply(format, tools, false, reply, [&](size_t) { return 1 + random() % 5; }),
-              told(whole));
+              report(whole));
   }
 }
 

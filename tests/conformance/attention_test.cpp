@@ -78,14 +78,14 @@ struct RaggedRow {
 };
 constexpr RaggedRow kRagged[] = {{2, 300}, {0, 0}, {3, 17}, {0, 1}, {1, 255}, {2, 301}, {1, 256}};
 
-Ids ragged_places() {
-  Ids places(std::size(kRagged), 2);
+Ids ragged_positions() {
+  Ids row_positions(std::size(kRagged), 2);
   size_t at = 0;
   for (const RaggedRow& row : kRagged) {
-    places.values()[at++] = row.sequence;
-    places.values()[at++] = row.position;
+    row_positions.values()[at++] = row.sequence;
+    row_positions.values()[at++] = row.position;
   }
-  return places;
+  return row_positions;
 }
 
 // The memory of a cache with its own type; unwritten rows are zeros. Paged: one memory, from which
@@ -109,17 +109,18 @@ struct TypedCache {
   std::vector<std::byte> keys, values;
 };
 
-Ids paged_places(int64_t capacity, int64_t sequences) {
+Ids paged_positions(int64_t capacity, int64_t sequences) {
   const int64_t pages = capacity / 16, all = pages * sequences + 3;
-  Ids places(std::size(kRagged), 2 + pages);
+  Ids row_positions(std::size(kRagged), 2 + pages);
   size_t at = 0;
   for (const RaggedRow& row : kRagged) {
-    places.values()[at++] = 0;
-    places.values()[at++] = row.position;
+    row_positions.values()[at++] = 0;
+    row_positions.values()[at++] = row.position;
     for (int64_t i = 0; i < pages; ++i)
-      places.values()[at++] = static_cast<int32_t>(((row.sequence * pages + i) * 37 + 5) % all);
+      row_positions.values()[at++] =
+          static_cast<int32_t>(((row.sequence * pages + i) * 37 + 5) % all);
   }
-  return places;
+  return row_positions;
 }
 
 // Numbers after rounding to a type.
@@ -167,7 +168,7 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
   constexpr auto kRows = static_cast<int64_t>(std::size(kRagged));
   constexpr int64_t kSequences = 4, kCapacity = 320;
   const int64_t cols = h.kv_heads * h.width;
-  const Ids in_order = ragged_places(), in_pages = paged_places(kCapacity, kSequences);
+  const Ids in_order = ragged_positions(), in_pages = paged_positions(kCapacity, kSequences);
   const Rows k(kRows, cols, 0, seed, Values::smooth), v(kRows, cols, 0, seed + 1, Values::smooth);
   const Rows q(kRows, h.heads * h.width, 3, seed + 2, Values::smooth);
   const std::string what = cat("ragged, ", dtype_name(dtype), ", ", h.heads, "/", h.kv_heads,
@@ -175,11 +176,12 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
   std::vector<float> whole, paged;  // results of attention, of all rows at once
   const auto of_all = [&](const Runner& run, bool pages, std::vector<float>& found) {
     TypedCache memory(h, kCapacity, kSequences, dtype, pages);
-    const Ids& places = pages ? in_pages : in_order;
-    run(&Ops::kv_write, KvWriteArgs{k.tensor(), v.tensor(), memory.cache, 0, places.tensor()});
+    const Ids& row_positions = pages ? in_pages : in_order;
+    run(&Ops::kv_write,
+        KvWriteArgs{k.tensor(), v.tensor(), memory.cache, 0, row_positions.tensor()});
     const Rows y(kRows, h.heads * h.width, 1);
     AttentionArgs args{q.tensor(), y.tensor(), memory.cache, h.heads, 0, kCapacity, window, 0.125f};
-    args.places = places.tensor();
+    args.row_positions = row_positions.tensor();
     run(&Ops::attention, args, kCapacity);
     found = y.memory();
     Image image;

@@ -64,9 +64,9 @@ void conform_runs() {
     const int64_t from[] = {3, 1}, to[] = {3, count};
     conform_floats(cat("of 3 values to ", count, " each"),
                    expand(flat(3), from, flat(3 * count), to), ++seed);
-    const Walk turned = Walk(Shape{count}).sliced(0, count - 1, count, -1);
+    const Walk reversed = Walk(Shape{count}).sliced(0, count - 1, count, -1);
     conform_floats(cat("of ", count, " turned round"),
-                   move(flat(count), turned, flat(count), Walk(Shape{count})), ++seed);
+                   move(flat(count), reversed, flat(count), Walk(Shape{count})), ++seed);
   }
 }
 

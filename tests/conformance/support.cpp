@@ -59,10 +59,10 @@ Ids::Ids(int64_t rows, int64_t cols) : values_(static_cast<size_t>(rows * cols),
                    reinterpret_cast<std::byte*>(values_.data())};
 }
 
-Ids some_rows(int64_t rows, int64_t places, uint64_t seed) {
-  Ids list(1, places);
+Ids some_rows(int64_t rows, int64_t positions, uint64_t seed) {
+  Ids list(1, positions);
   std::vector<bool> taken(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < places && rows > 0; ++i) {
+  for (int64_t i = 0; i < positions && rows > 0; ++i) {
     const auto row = Rng(seed, 12).bits(static_cast<uint64_t>(i)) % static_cast<uint32_t>(rows);
     if (!taken[row]) list.values()[static_cast<size_t>(i)] = static_cast<int32_t>(row);
     taken[row] = true;

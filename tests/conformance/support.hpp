@@ -64,7 +64,7 @@ class Ids {
 
 // A list of rows of a table of `rows`: a few of them, each once, in arbitrary order, and entries
 // that name none.
-Ids some_rows(int64_t rows, int64_t places, uint64_t seed);
+Ids some_rows(int64_t rows, int64_t indices, uint64_t seed);
 
 // A matrix packed by the dtype room.
 class Packed {

@@ -55,7 +55,7 @@ int byte_at(const std::vector<std::byte>& block, size_t at) {
 // One value of a GGUF block by the formula of the format, in f64, byte by byte.
 double q4_k_value(const std::vector<std::byte>& b, size_t i) {
   const size_t k = i / 32;
-  const auto at = [&](size_t place) { return byte_at(b, 4 + place); };
+  const auto at = [&](size_t flat_index) { return byte_at(b, 4 + flat_index); };
   const int scale = k < 4 ? at(k) & 63 : (at(k + 4) & 15) | (at(k - 4) >> 6) << 4;
   const int least = k < 4 ? at(k + 4) & 63 : (at(k + 4) >> 4) | (at(k) >> 6) << 4;
   const int code = byte_at(b, 16 + i / 64 * 32 + i % 32) >> (i % 64 / 32 * 4) & 15;

@@ -105,10 +105,10 @@ TEST(Cli, ChatAnswersOneQuestionOrMany) {
   EXPECT_EQ(one.code, 0);
   EXPECT_THAT(one.out, HasSubstr("Pip"));
   EXPECT_THAT(one.out, Not(HasSubstr(question)));
-  const Ran many = loom("run S --chat --max-tokens 20", question + "\n\nAnother one?\n");
-  EXPECT_EQ(many.code, 0);
-  EXPECT_THAT(many.out, StartsWith(one.out));
-  EXPECT_EQ(std::count(many.out.begin(), many.out.end(), '\n'), 2);
+  const Ran large = loom("run S --chat --max-tokens 20", question + "\n\nAnother one?\n");
+  EXPECT_EQ(large.code, 0);
+  EXPECT_THAT(large.out, StartsWith(one.out));
+  EXPECT_EQ(std::count(large.out.begin(), large.out.end(), '\n'), 2);
 }
 
 // The second answer of a conversation that reuses its cache is that of one read from the start.

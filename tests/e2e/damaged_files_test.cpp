@@ -54,9 +54,9 @@ TEST(DamagedFiles, AStateDictAsksForItsActivation) {
     expect_one_line(run_loom(line + " --activation sinus" + force), 2, "sinus");
   }
   // tanh: 3 outputs of 16 hidden values that are all equal.
-  const Ran told = run_loom("predict " + model + " " + inputs + " --activation tanh --json");
+  const Ran report = run_loom("predict " + model + " " + inputs + " --activation tanh --json");
   const double hidden = std::tanh(0.25 * 10 + 0.5);
-  EXPECT_THAT(told.out, HasSubstr(std::to_string(-0.25 * 16 * hidden - 0.5).substr(0, 6)));
+  EXPECT_THAT(report.out, HasSubstr(std::to_string(-0.25 * 16 * hidden - 0.5).substr(0, 6)));
   // info computes nothing, and lists unknown settings.
   const Ran info = run_loom("info " + model);
   EXPECT_EQ(info.code, 0) << info.err;

@@ -85,9 +85,9 @@ TEST_F(EvolveVerbs, PutsNetworksOfOtherOrdersOfClassesTogetherByName) {
   EXPECT_THAT(merged.err, HasSubstr("they are matched by name"));
   const double each = std::min(accuracy("$T/one.entity"), accuracy("$T/other.entity"));
   EXPECT_GT(accuracy("$T/both.entity"), each - 0.05);
-  const JsonValue said =
+  const JsonValue message =
       parsed(run("ensemble $T/one.entity $T/other.entity --data $D/fruit.csv --json --quiet"));
-  EXPECT_GT(*said.find("together")->find("soft")->as_double("soft"), each - 0.05);
+  EXPECT_GT(*message.find("together")->find("soft")->as_double("soft"), each - 0.05);
 }
 
 TEST_F(EvolveVerbs, DnaPrintsDrawsAndSaysTheSameAsJson) {

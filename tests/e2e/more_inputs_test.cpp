@@ -75,19 +75,19 @@ TEST(NetworksOfTwoInputs, SayInOneLineWhatAFileLacks) {
   const TempFolder folder;
   const std::string net = folder.write("net.json", kNetwork);
   std::vector<Array> all = samples(8);
-  const auto told = [&](const std::string& name, const std::string& bytes) {
+  const auto report = [&](const std::string& name, const std::string& bytes) {
     const Ran ran = run_loom("train " + net + " " + folder.write(name, bytes) +
                              " --epochs 1 --quiet -o " + folder.path() + "/no.entity");
     EXPECT_NE(ran.code, 0);
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
     return ran.err;
   };
-  EXPECT_THAT(told("no.safetensors", file_of({all[0], all[2]}, 8)), HasSubstr("more"));
-  EXPECT_THAT(told("d.csv", "1,2,3\n4,5,6\n"),
+  EXPECT_THAT(report("no.safetensors", file_of({all[0], all[2]}, 8)), HasSubstr("more"));
+  EXPECT_THAT(report("d.csv", "1,2,3\n4,5,6\n"),
               HasSubstr("the network takes 2 inputs, a CSV holds one"));
   all[1].width = 2;
   all[1].values.resize(16);
-  EXPECT_THAT(told("wide.safetensors", file_of(all, 8)), HasSubstr("must be [8, 1]"));
+  EXPECT_THAT(report("wide.safetensors", file_of(all, 8)), HasSubstr("must be [8, 1]"));
 }
 
 }  // namespace

@@ -125,11 +125,11 @@ TEST_F(Settings, EveryFlagOfTheDescriptionArrives) {
     ASSERT_TRUE(json.ok()) << o.flag << ": " << ran.err;
     const JsonValue* const seen = json->find("options")->find(std::string(o.name));
     ASSERT_NE(seen, nullptr) << o.flag;
-    TrainerOptions wanted;
+    TrainerOptions options;
     std::string text = o.type != "bool" ? value : off ? "false" : "true";
     std::erase(text, '\'');
-    ASSERT_TRUE(set_option(wanted, o.name, text).ok()) << o.flag << " " << text;
-    EXPECT_EQ(seen->text(), option_text(wanted, o.name).or_exit());
+    ASSERT_TRUE(set_option(options, o.name, text).ok()) << o.flag << " " << text;
+    EXPECT_EQ(seen->text(), option_text(options, o.name).or_exit());
     EXPECT_NE(seen->text(), o.text);
   }
 }

@@ -242,9 +242,9 @@ TEST(Cluster, RefusesBadInputInOneLine) {
       {says(parse_distance("far")), "euclidean, manhattan, cosine"},
       {says(parse_linkage_method("ward")), "single, complete, average"},
   };
-  for (const auto& [said, expected] : cases) {
-    EXPECT_THAT(said, HasSubstr(expected));
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  for (const auto& [message, expected] : cases) {
+    EXPECT_THAT(message, HasSubstr(expected));
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
 }
 

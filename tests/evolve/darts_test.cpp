@@ -24,8 +24,8 @@ namespace {
 using testing::HasSubstr;
 
 int darts_cases() {
-  const char* wanted = std::getenv("LOOM_DARTS_CASES");
-  return wanted != nullptr ? std::atoi(wanted) : 40;
+  const char* expected = std::getenv("LOOM_DARTS_CASES");
+  return expected != nullptr ? std::atoi(expected) : 40;
 }
 
 // ---- the oracle: doubles, own loops, no code of the engine -------------------------------------
@@ -254,7 +254,7 @@ SearchCase random_case(uint32_t seed, int64_t batch) {
   return out;
 }
 
-double most_of(const std::vector<std::vector<double>>& a) {
+double max_of(const std::vector<std::vector<double>>& a) {
   double most = 0;
   for (const auto& list : a) {
     for (const double v : list) most = std::max(most, std::abs(v));
@@ -271,11 +271,11 @@ TEST(Darts, AlphaFollowsTheGradientOfTheFirstOrder) {
     spec.batch = 6;
     Darts darts = Darts::create(c.genome, c.train, c.held, spec, cpu_ops(best_isa()), pool).value();
     ASSERT_TRUE(darts.step(c.train, c.held, 0.1).ok());
-    const auto wanted = gradient(c.net, batch_of(c.held)).alpha;
+    const auto expected = gradient(c.net, batch_of(c.held)).alpha;
     const auto got = darts.alpha_gradients();
-    for (size_t k = 0; k < wanted.size(); ++k) {
-      for (size_t j = 0; j < wanted[k].size(); ++j)
-        EXPECT_NEAR(static_cast<double>(got[k][j]), wanted[k][j], 2e-5 * (1 + most_of(wanted)))
+    for (size_t k = 0; k < expected.size(); ++k) {
+      for (size_t j = 0; j < expected[k].size(); ++j)
+        EXPECT_NEAR(static_cast<double>(got[k][j]), expected[k][j], 2e-5 * (1 + max_of(expected)))
             << "case " << i;
     }
   }
@@ -290,12 +290,12 @@ TEST(Darts, AlphaFollowsTheFiniteDifferenceOfTheSecondOrder) {
     spec.batch = 6;
     Darts darts = Darts::create(c.genome, c.train, c.held, spec, cpu_ops(best_isa()), pool).value();
     ASSERT_TRUE(darts.step(c.train, c.held, rate).ok());
-    const auto wanted = second_order(c.net, batch_of(c.train), batch_of(c.held), rate);
+    const auto expected = second_order(c.net, batch_of(c.train), batch_of(c.held), rate);
     const auto got = darts.alpha_gradients();
     // Differences of floats over 2e: their rounding, about 1e-7 of the gradient, over 2 * 0.01.
-    for (size_t k = 0; k < wanted.size(); ++k) {
-      for (size_t j = 0; j < wanted[k].size(); ++j)
-        EXPECT_NEAR(static_cast<double>(got[k][j]), wanted[k][j], 3e-4 * (1 + most_of(wanted)))
+    for (size_t k = 0; k < expected.size(); ++k) {
+      for (size_t j = 0; j < expected[k].size(); ++j)
+        EXPECT_NEAR(static_cast<double>(got[k][j]), expected[k][j], 3e-4 * (1 + max_of(expected)))
             << "case " << i;
     }
   }
@@ -310,13 +310,13 @@ TEST(Darts, TheSecondOrderIsTheSlopeOfTheLossOneStepAhead) {
     const auto ahead = [&](const OracleNet& net) {
       return loss_of(moved(net, gradient(net, train), -rate), held);
     };
-    const auto wanted = second_order(c.net, train, held, rate);
-    for (size_t k = 0; k < wanted.size(); ++k) {
-      for (size_t j = 0; j < wanted[k].size(); ++j) {
+    const auto expected = second_order(c.net, train, held, rate);
+    for (size_t k = 0; k < expected.size(); ++k) {
+      for (size_t j = 0; j < expected[k].size(); ++j) {
         OracleNet up = c.net, down = c.net;
         up[k].alpha[j] += near;
         down[k].alpha[j] -= near;
-        EXPECT_NEAR((ahead(up) - ahead(down)) / (2 * near), wanted[k][j], 2e-4) << "case " << i;
+        EXPECT_NEAR((ahead(up) - ahead(down)) / (2 * near), expected[k][j], 2e-4) << "case " << i;
       }
     }
   }

@@ -373,9 +373,9 @@ TEST(Dna, StopsWhenAskedAndRefusesBadInputInOneLine) {
       {says(compare_dna(folder / "net.json", test::kStories)), "holds no weights"},
       {says(parse_dna_mode("loose")), "choose strict, functional, aligned or permutation"},
   };
-  for (const auto& [said, expected] : cases) {
-    EXPECT_THAT(said, HasSubstr(expected));
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  for (const auto& [message, expected] : cases) {
+    EXPECT_THAT(message, HasSubstr(expected));
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
 }
 

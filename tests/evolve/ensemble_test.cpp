@@ -60,12 +60,12 @@ TEST(MajorityVote, GivesTiesToTheLowestClass) {
   EXPECT_THAT(majority_vote({{7, 3}, {2, 9}}, {2, 1}).value(), ElementsAre(7, 3));
   // The order of the voters does not matter.
   const Rng rng(3, 1);
-  std::vector<std::vector<int64_t>> said(5, std::vector<int64_t>(50));
-  for (size_t i = 0; i < 250; ++i) said[i / 50][i % 50] = rng.bits(i) % 4;
-  const std::vector<int64_t> first = majority_vote(said).value();
+  std::vector<std::vector<int64_t>> votes(5, std::vector<int64_t>(50));
+  for (size_t i = 0; i < 250; ++i) votes[i / 50][i % 50] = rng.bits(i) % 4;
+  const std::vector<int64_t> first = majority_vote(votes).value();
   for (int turn = 0; turn < 5; ++turn) {
-    std::rotate(said.begin(), said.begin() + 1, said.end());
-    EXPECT_EQ(majority_vote(said).value(), first);
+    std::rotate(votes.begin(), votes.begin() + 1, votes.end());
+    EXPECT_EQ(majority_vote(votes).value(), first);
   }
 }
 
@@ -101,9 +101,9 @@ TEST(Stack, LearnsWhomToBelieve) {
   const std::vector<loom::Tensor> shares = {loom::Tensor::copy(a, {kSamples, kClasses}).value(),
                                             loom::Tensor::copy(b, {kSamples, kClasses}).value()};
   const auto accuracy = [&](const loom::Tensor& scores) {
-    const std::vector<int64_t> said = best_classes(scores).value();
+    const std::vector<int64_t> votes = best_classes(scores).value();
     int64_t right = 0;
-    for (size_t i = 0; i < said.size(); ++i) right += said[i] == labels[i] ? 1 : 0;
+    for (size_t i = 0; i < votes.size(); ++i) right += votes[i] == labels[i] ? 1 : 0;
     return static_cast<double>(right) / kSamples;
   };
   EXPECT_LT(accuracy(soft_vote(shares).value()), 0.8);
@@ -143,9 +143,9 @@ TEST(Ensemble, RefusesBadInputInOneLine) {
       {says(stack({square}, {0, 2})), "label 2 of sample 1 must be from 0 to 1"},
       {says(stack_inputs({flat})), "give [n, classes]"},
   };
-  for (const auto& [said, expected] : cases) {
-    EXPECT_THAT(said, HasSubstr(expected));
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  for (const auto& [votes, expected] : cases) {
+    EXPECT_THAT(votes, HasSubstr(expected));
+    EXPECT_EQ(votes.find('\n'), std::string::npos) << votes;
   }
 }
 

@@ -25,9 +25,9 @@ Result<double> xor_fitness(Genome& genome) {
     const float x[] = {static_cast<float>(i & 1), static_cast<float>(i >> 1)};
     const Result<std::span<const float>> y = genome.step(x);
     if (!y.ok()) return y.error();
-    const int wanted = (i & 1) ^ (i >> 1);
-    distance += std::fabs(wanted - static_cast<double>((*y)[0]));
-    right = right && ((*y)[0] > 0.5f) == (wanted == 1);
+    const int desired = (i & 1) ^ (i >> 1);
+    distance += std::fabs(desired - static_cast<double>((*y)[0]));
+    right = right && ((*y)[0] > 0.5f) == (desired == 1);
   }
   return (4 - distance) * (4 - distance) + (right ? 16 : 0);
 }
@@ -157,12 +157,12 @@ TEST(Neat, RefusesSamplesThatItCannotScore) {
     const auto made = SampleFitness::create(*loom::Dataset::from_arrays(inputs, y, how), in, out);
     return made.ok() ? "made" : made.error().str();
   };
-  const std::vector<int32_t> labels = {0, 2}, many = {0, 1, 1, 0};
+  const std::vector<int32_t> labels = {0, 2}, large = {0, 1, 1, 0};
   const loom::Tensor y = *loom::Tensor::copy(labels, {2});
   EXPECT_EQ(says(y, 2, 3), "made");
   EXPECT_THAT(says(y, 3, 3), testing::HasSubstr("a sample has 2 numbers, the genomes take 3"));
   EXPECT_THAT(says(y, 2, 2), testing::HasSubstr("there is a label 2"));
-  EXPECT_THAT(says(*loom::Tensor::copy(many, {2, 2}), 2, 2), testing::HasSubstr("several labels"));
+  EXPECT_THAT(says(*loom::Tensor::copy(large, {2, 2}), 2, 2), testing::HasSubstr("several labels"));
   EXPECT_THAT(says(inputs, 2, 3), testing::HasSubstr("a sample has 2 targets"));
   EXPECT_THAT(says({}, 2, 3), testing::HasSubstr("inputs alone"));
   EXPECT_THAT(says(y, 2, 3, {.ignore_label = -1}), testing::HasSubstr("ignores no labels"));

@@ -24,8 +24,8 @@ namespace {
 using testing::HasSubstr;
 
 int grid_cases() {
-  const char* wanted = std::getenv("LOOM_GRID_CASES");
-  return wanted != nullptr ? std::atoi(wanted) : 200;
+  const char* expected = std::getenv("LOOM_GRID_CASES");
+  return expected != nullptr ? std::atoi(expected) : 200;
 }
 
 // A chain of Dense layers with new weights.
@@ -39,8 +39,8 @@ GridGenome small_genome(uint64_t seed, std::vector<int64_t> hidden = {6, 5}) {
   for (const Param& p : network.params()) {
     std::vector<float> values(static_cast<size_t>(p.spec.shape.count()));
     for (float& v : values) v = normal(draw);
-    const GenePlace place = gene_place(p);
-    genome.cells[place.cell].values[place.name] = std::move(values);
+    const GenePosition gene = gene_position(p);
+    genome.cells[gene.cell].values[gene.name] = std::move(values);
   }
   return genome;
 }
@@ -49,8 +49,8 @@ std::vector<float> answers(const GridGenome& genome) {
   loom::Network network = loom::Network::from_json(write_network(genome.spec().value())).or_exit();
   const Network row = genome.finalized(1).value();
   for (const Param& p : row.params()) {
-    const GenePlace place = gene_place(p);
-    const std::vector<float>& values = genome.cells[place.cell].values.at(place.name);
+    const GenePosition gene = gene_position(p);
+    const std::vector<float>& values = genome.cells[gene.cell].values.at(gene.name);
     loom::Shape shape;
     for (int i = 0; i < p.spec.shape.rank(); ++i) shape.push_back(p.spec.shape[i]);
     network.set_parameter(p.path, loom::Tensor::view(values.data(), shape)).or_exit();
@@ -192,11 +192,11 @@ TEST(Fronts, AgreeWithTheirDefinitionOnRandomPoints) {
     const std::vector<int> ranks = front_ranks(all);
     for (size_t i = 0; i < all.size(); ++i) {
       // A rank is one more than the largest of the dominating members.
-      int wanted = 0;
+      int expected = 0;
       for (size_t j = 0; j < all.size(); ++j) {
-        if (dominates(all[j], all[i])) wanted = std::max(wanted, ranks[j] + 1);
+        if (dominates(all[j], all[i])) expected = std::max(expected, ranks[j] + 1);
       }
-      EXPECT_EQ(ranks[i], wanted);
+      EXPECT_EQ(ranks[i], expected);
     }
     EXPECT_EQ(select_best(all, 3).size(), std::min<size_t>(3, all.size()));
   }

@@ -150,9 +150,9 @@ TEST_F(Merging, RefusesModelsThatAreNotOneNetwork) {
       {says(splice(path(0), path(1), out, {.fitness_a = NAN, .fitness_b = 1})), "finite number"},
       {says(parse_splice_mode("mix")), "choose blend, point or uniform"},
   };
-  for (const auto& [said, expected] : cases) {
-    EXPECT_THAT(said, HasSubstr(expected));
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  for (const auto& [message, expected] : cases) {
+    EXPECT_THAT(message, HasSubstr(expected));
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
   EXPECT_FALSE(std::filesystem::exists(out));
 }

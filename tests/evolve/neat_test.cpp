@@ -104,10 +104,10 @@ TEST(Genomes, GiveWhatTheirGenesSayInDoubles) {
       net->step(x, y);
       std::map<int64_t, Bounded> known;
       for (size_t o = 0; o < y.size(); ++o) {
-        const Bounded wanted =
+        const Bounded expected =
             value_of(g, p.spec().shape.inputs + 1 + static_cast<int64_t>(o),
                      std::vector<double>(x.begin(), x.end()), p.spec().slope, known);
-        ASSERT_NEAR(y[o], wanted.value, wanted.error) << seed;
+        ASSERT_NEAR(y[o], expected.value, expected.error) << seed;
         ++compared;
       }
       hidden += g.count(NodeRole::hidden);
@@ -147,8 +147,8 @@ TEST(Genomes, OfRecurrentPopulationsFireAllNodesOnTheValuesOfTheStepBefore) {
         }
         values = std::move(next);
         for (size_t o = 0; o < y.size(); ++o) {
-          const Bounded wanted = values[p.spec().shape.inputs + 1 + static_cast<int64_t>(o)];
-          ASSERT_NEAR(y[o], wanted.value, wanted.error) << seed;
+          const Bounded expected = values[p.spec().shape.inputs + 1 + static_cast<int64_t>(o)];
+          ASSERT_NEAR(y[o], expected.value, expected.error) << seed;
         }
       }
     }

@@ -72,17 +72,17 @@ std::string added(int id, const std::string& content, const std::string& flag) {
 
 // A template with these parts: "" is the text.
 std::string template_of(const std::vector<std::string>& parts, const Tokenizer& tokenizer) {
-  std::string places, specials;
+  std::string indices, specials;
   for (const std::string& part : parts) {
-    if (!places.empty()) places += ",";
-    places += part.empty() ? R"({"Sequence":{"id":"A","type_id":0}})"
-                           : cat(R"({"SpecialToken":{"id":")", part, R"(","type_id":0}})");
+    if (!indices.empty()) indices += ",";
+    indices += part.empty() ? R"({"Sequence":{"id":"A","type_id":0}})"
+                            : cat(R"({"SpecialToken":{"id":")", part, R"(","type_id":0}})");
     if (part.empty() || specials.find(part) != std::string::npos) continue;
     if (!specials.empty()) specials += ",";
     specials += cat('"', part, R"(":{"id":")", part, R"(","ids":[)", tokenizer.token_id(part),
                     R"(],"tokens":[")", part, "\"]}");
   }
-  return cat(R"("post_processor":{"type":"TemplateProcessing","single":[)", places,
+  return cat(R"("post_processor":{"type":"TemplateProcessing","single":[)", indices,
              R"(],"pair":[],"special_tokens":{)", specials, "}}");
 }
 

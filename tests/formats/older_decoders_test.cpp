@@ -230,9 +230,9 @@ TEST(OlderFolders, MayLeaveOutThePrefixOfTheirNames) {
     std::filesystem::copy_file(golden_folder(name) + "/config.json", folder.path("config.json"));
     const auto model = load_language_model(folder.path(), {DType::f32, {}}, test::pool());
     ASSERT_TRUE(model.ok()) << model.error().str();
-    const auto wanted = load_language_model(golden_folder(name), {DType::f32, {}}, test::pool());
-    ASSERT_TRUE(wanted.ok());
-    expect_same_weights(*model, *wanted);
+    const auto expected = load_language_model(golden_folder(name), {DType::f32, {}}, test::pool());
+    ASSERT_TRUE(expected.ok());
+    expect_same_weights(*model, *expected);
   }
 }
 
@@ -265,9 +265,9 @@ TEST(BpeFiles, GiveTheIdsOfTheTokenizerJsonThatIsMadeOfThem) {
     ASSERT_TRUE(text.ok()) << text.error().str();
     const auto spec = parse_tokenizer_json(*text, "vocab.json");
     ASSERT_TRUE(spec.ok()) << spec.error().str();
-    auto wanted = parse_tokenizer_json(dump_json(tokenizer), "vocab.json");
-    ASSERT_TRUE(wanted.ok());
-    EXPECT_EQ(tokenizer_json(*spec), tokenizer_json(*wanted));
+    auto expected = parse_tokenizer_json(dump_json(tokenizer), "vocab.json");
+    ASSERT_TRUE(expected.ok());
+    EXPECT_EQ(tokenizer_json(*spec), tokenizer_json(*expected));
   }
 }
 
@@ -288,10 +288,10 @@ TEST(BpeFiles, TakeWhatTokenizerConfigSays) {
   ASSERT_TRUE(plain.ok());
   const auto without = Tokenizer::parse(*plain, "vocab.json");
   ASSERT_TRUE(without.ok());
-  const auto ids = made->encode("two words"), wanted = without->encode(" two words");
-  ASSERT_TRUE(ids.ok() && wanted.ok());
-  ASSERT_EQ(ids->size(), wanted->size() + 1);
-  EXPECT_TRUE(std::equal(wanted->begin(), wanted->end(), ids->begin() + 1));
+  const auto ids = made->encode("two words"), expected = without->encode(" two words");
+  ASSERT_TRUE(ids.ok() && expected.ok());
+  ASSERT_EQ(ids->size(), expected->size() + 1);
+  EXPECT_TRUE(std::equal(expected->begin(), expected->end(), ids->begin() + 1));
   EXPECT_EQ(made->decode(std::span(*ids).first(1), false).value_or(""), "!");
   EXPECT_TRUE(made->is_special((*ids)[0]));
 }

@@ -37,7 +37,8 @@ OnnxValue value(const std::string& name, const std::vector<int64_t>& dims, OnnxT
 OnnxTensor floats(const std::string& name, std::vector<int64_t> dims, std::vector<float> values) {
   return onnx_tensor(name, std::move(dims), std::span<const float>(values));
 }
-OnnxTensor whole(const std::string& name, std::vector<int64_t> dims, std::vector<int64_t> values) {
+OnnxTensor integers(const std::string& name, std::vector<int64_t> dims,
+                    std::vector<int64_t> values) {
   return onnx_tensor(name, std::move(dims), std::span<const int64_t>(values));
 }
 
@@ -219,7 +220,7 @@ TEST(OnnxOperators, LookUpRowsByComputedPlaces) {
 TEST(OnnxOperators, HotPlacesBeyondTheDepthAreOff) {
   const Chain chain = {{{"ArgMax", {"x"}, {number("axis", 1), number("keepdims", 0)}},
                         {"OneHot", {"v0", "depth", "values"}, {}}},
-                       {whole("depth", {}, {3}), floats("values", {2}, {-1, 2})}};
+                       {integers("depth", {}, {3}), floats("values", {2}, {-1, 2})}};
   expect_values(chain, {0, 0, 9, 0, 0, 0, 0, 1}, {-1, -1, 2, -1, -1, -1});
 }
 
@@ -253,8 +254,9 @@ TEST(OnnxOperators, ResizeByTheCoordinatesOfTheStandard) {
 }
 
 TEST(OnnxOperators, RunRecurrencesBackwardsAsForwardsOverWhatIsTurnedAround) {
-  const std::vector<OnnxTensor> constants = {
-      floats("w", {2, 1, 1}, {1, 1}), floats("r", {2, 1, 1}, {0.5f, 0.5f}), whole("one", {1}, {1})};
+  const std::vector<OnnxTensor> constants = {floats("w", {2, 1, 1}, {1, 1}),
+                                             floats("r", {2, 1, 1}, {0.5f, 0.5f}),
+                                             integers("one", {1}, {1})};
   const Chain chain = {
       {{"Transpose", {"x"}, {onnx_attribute("perm", std::vector<int64_t>{1, 0, 2})}},
        {"RNN",
@@ -275,14 +277,15 @@ TEST(OnnxOperators, RunRecurrencesBackwardsAsForwardsOverWhatIsTurnedAround) {
 
 TEST(OnnxOperators, CastAsAnotherValueIsTyped) {
   expect_values(
-      {{{"CastLike", {"whole", "x"}, {}}, {"Mul", {"x", "v0"}, {}}}, {whole("whole", {1}, {3})}},
+      {{{"CastLike", {"whole", "x"}, {}}, {"Mul", {"x", "v0"}, {}}}, {integers("whole", {1}, {3})}},
       {1, -2, 0.5f, 4}, {3, -6, 1.5f, 12});
 }
 
 // Lists are known while the file is read: SplitToSequence, changes, one item, the join of all.
 TEST(OnnxOperators, TakeListsApartAndJoinThem) {
-  const std::vector<OnnxTensor> constants = {whole("one", {}, {1}), whole("widths", {2}, {1, 3}),
-                                             whole("last", {}, {-1}), whole("two", {}, {2})};
+  const std::vector<OnnxTensor> constants = {integers("one", {}, {1}),
+                                             integers("widths", {2}, {1, 3}),
+                                             integers("last", {}, {-1}), integers("two", {}, {2})};
   const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
   const Step split = {"SplitToSequence", {"x", "widths"}, {number("axis", 1)}};
   expect_values({{split, {"SequenceAt", {"v0", "last"}, {}}}, constants}, x, {2, 3, 4, 6, 7, 8});
@@ -306,7 +309,7 @@ TEST(OnnxOperators, RefuseListsWhereValuesAreRead) {
   ASSERT_FALSE(list.ok());
   EXPECT_EQ(list.error().str(), "f: node 'n1' (Relu): input 0 is a list");
   const auto far = import_onnx(
-      model_of({{split, {"SequenceAt", {"v0", "nine"}, {}}}, {whole("nine", {}, {9})}}), "f");
+      model_of({{split, {"SequenceAt", {"v0", "nine"}, {}}}, {integers("nine", {}, {9})}}), "f");
   ASSERT_FALSE(far.ok());
   EXPECT_EQ(far.error().str(), "f: node 'n1' (SequenceAt): item 9 of a list of 4");
 }
@@ -315,18 +318,18 @@ TEST(OnnxOperators, RefuseListsWhereValuesAreRead) {
 TEST(OnnxOperators, GatherConstantPlacesOfAnyShape) {
   const std::vector<float> x = {0, 1, 2, 3, 10, 11, 12, 13};
   expect_values(
-      {{{"Gather", {"x", "at"}, {number("axis", 1)}}}, {whole("at", {2, 2}, {3, 0, -2, 1})}}, x,
+      {{{"Gather", {"x", "at"}, {number("axis", 1)}}}, {integers("at", {2, 2}, {3, 0, -2, 1})}}, x,
       {3, 0, 2, 1, 13, 10, 12, 11});
   expect_values(
       {{{"Transpose", {"x"}, {}}, {"GatherND", {"v0", "at"}, {}}, {"Transpose", {"v1"}, {}}},
-       {whole("at", {3, 1}, {2, 2, -4})}},
+       {integers("at", {3, 1}, {2, 2, -4})}},
       x, {2, 2, 0, 12, 12, 10});
 }
 
 // A row that every sample of an open batch gets in front of its own: the class token of a ViT.
 TEST(OnnxOperators, ExpandConstantsForEverySample) {
-  const std::vector<OnnxTensor> constants = {floats("row", {1, 2}, {7, 8}), whole("at", {1}, {0}),
-                                             whole("two", {1}, {2})};
+  const std::vector<OnnxTensor> constants = {floats("row", {1, 2}, {7, 8}),
+                                             integers("at", {1}, {0}), integers("two", {1}, {2})};
   expect_values({{{"Shape", {"x"}, {}},
                   {"Gather", {"v0", "at"}, {}},
                   {"Concat", {"v1", "two"}, {number("axis", 0)}},
@@ -340,8 +343,9 @@ TEST(OnnxOperators, ExpandConstantsForEverySample) {
 // go through the network.
 TEST(OnnxOperators, FindABatchThatTheFileFixesInItsShapes) {
   const std::vector<OnnxTensor> constants = {
-      whole("six", {2}, {6, 2}),    whole("four", {2}, {4, 3}),     whole("back", {3}, {3, 2, 2}),
-      whole("two", {3}, {2, 2, 3}), whole("rest", {3}, {2, -1, 2}), floats("k", {2}, {10, 20})};
+      integers("six", {2}, {6, 2}),      integers("four", {2}, {4, 3}),
+      integers("back", {3}, {3, 2, 2}),  integers("two", {3}, {2, 2, 3}),
+      integers("rest", {3}, {2, -1, 2}), floats("k", {2}, {10, 20})};
   const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
   std::vector<float> want;
   for (const float v : x) want.push_back(10 * v * (std::lround(v) % 2 == 0 ? 2 : 1));
@@ -377,7 +381,7 @@ TEST(OnnxOperators, FindABatchThatTheFileFixesInItsShapes) {
                  2},
                 x, {sums(1), sums(4), sums(7), sums(10), sums(13), sums(16)});
   const auto mixed = import_onnx(model_of({{{"Reshape", {"x", "mixed"}, {}}},
-                                           {whole("mixed", {2}, {3, 4})},
+                                           {integers("mixed", {2}, {3, 4})},
                                            OnnxType::f32,
                                            {3, 2},
                                            20,
@@ -472,7 +476,7 @@ TEST(OnnxOperators, AskTheFolderOfTheOptionsForConstants) {
 TEST(OnnxOperators, RefuseWholeNumbersThatAFloatDoesNotCount) {
   const auto made =
       import_onnx(model_of({{{"ArgMax", {"x"}, {number("axis", 1)}}, {"Mul", {"v0", "large"}, {}}},
-                            {whole("large", {}, {16777216})},
+                            {integers("large", {}, {16777216})},
                             OnnxType::i64}),
                   "f");
   ASSERT_FALSE(made.ok());

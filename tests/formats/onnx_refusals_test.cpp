@@ -26,7 +26,7 @@ OnnxNode node(const std::string& op, std::vector<std::string> inputs,
   return n;
 }
 
-OnnxAttribute whole(const std::string& name, std::vector<int64_t> values) {
+OnnxAttribute ints_attr(const std::string& name, std::vector<int64_t> values) {
   OnnxAttribute a;
   a.name = name;
   a.type = OnnxAttributeType::integers;
@@ -82,17 +82,17 @@ TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
       {node("Gemm", {"x", "w", "one5"}),
        "node 'n' (Gemm): its input 'one5' is made by no node before it, or is an output Loom does "
        "not compute"},
-      {node("Transpose", {"x"}, {whole("perm", {0, 0})}),
+      {node("Transpose", {"x"}, {ints_attr("perm", {0, 0})}),
        "node 'n' (Transpose): Transpose: axis 0 is named twice"},
       {node("Atan", {"x"}), ""},
       {node("Erf", {"x"}), "node 'y' (output): is not what a layer computes"},
       {node("Conv", {"x", "k"}),
        "node 'n' (Conv): an input [batch, 4] and weights of 3 axes; one to three axes of positions "
        "are read"},
-      {node("Conv", {"x", "k"}, {whole("pads", {0, -1})}),
+      {node("Conv", {"x", "k"}, {ints_attr("pads", {0, -1})}),
        "node 'n' (Conv): pads below 0",
        {-1, 2, 6}},
-      {node("Conv", {"x", "k"}, {whole("strides", {1, 1})}),
+      {node("Conv", {"x", "k"}, {ints_attr("strides", {1, 1})}),
        "node 'n' (Conv): pads, strides or dilations of the wrong length",
        {-1, 2, 6}},
       {node("Relu", {"x"}),
@@ -151,8 +151,8 @@ OnnxAttribute number(const std::string& name, int64_t value) {
 }
 
 TEST(OnnxRefusals, NodesThatAreNotWhatTheirOperatorIs) {
-  OnnxNode many = node("Relu", {"x"});
-  many.outputs.push_back("z");
+  OnnxNode large = node("Relu", {"x"});
+  large.outputs.push_back("z");
   struct Row {
     OnnxNode node;
     std::string error;
@@ -164,7 +164,7 @@ TEST(OnnxRefusals, NodesThatAreNotWhatTheirOperatorIs) {
       {node("ReduceMean", {"x"}, {number("keepdims", 2)}),
        "(ReduceMean): its attribute 'keepdims' must be 0 or 1"},
       {node("Relu", {"x", "w"}), "(Relu): has 2 inputs, takes 1"},
-      {many, "(Relu): has 2 outputs, must have 1 to 1"},
+      {large, "(Relu): has 2 outputs, must have 1 to 1"},
       {node("Unsqueeze", {"x"}), "(Unsqueeze): input 1 is absent"},
       {node("RMSNormalization", {"x", "b"}),
        "(RMSNormalization): opset 20, which the model imports, has no such operator"},
@@ -207,14 +207,15 @@ TEST(OnnxRefusals, BiasesWindowsAndSequencesThatNoLayerHas) {
       {node("Gemm", {"x", "w", "column"}),
        {4, 4},
        "(output): works for a batch of 4 alone: export the model with an open batch"},
-      {node("ConvTranspose", {"x", "k"}, {whole("output_padding", {1})}),
+      {node("ConvTranspose", {"x", "k"}, {ints_attr("output_padding", {1})}),
        {-1, 2, 6},
        "(ConvTranspose): an output_padding that is not below the stride"},
       {node("AveragePool", {"x"},
-            {whole("kernel_shape", {2}), whole("pads", {2, 2}), number("count_include_pad", 1)}),
+            {ints_attr("kernel_shape", {2}), ints_attr("pads", {2, 2}),
+             number("count_include_pad", 1)}),
        {-1, 2, 6},
        "(AveragePool): pads that are not below the kernel"},
-      {node("AveragePool", {"x"}, {whole("kernel_shape", {2}), whole("dilations", {0})}),
+      {node("AveragePool", {"x"}, {ints_attr("kernel_shape", {2}), ints_attr("dilations", {0})}),
        {-1, 2, 6},
        "(AveragePool): strides, dilations or kernels below 1"},
       {node("LSTM", {"x", "lstm", "lstm"}, {number("layout", 1), number("hidden_size", 1)}),

@@ -108,7 +108,7 @@ TEST(OnnxShared, ARecurrenceThatReadsTwiceIsOneInBothDirections) {
   const std::vector<int64_t> rows = {0, 0, 4};
   m.graph.initializers = {onnx_tensor("w", {2, 2, 4}, w), onnx_tensor("r", {2, 2, 2}, r),
                           onnx_tensor("rows", {3}, rows)};
-  const auto turned = [](const char* x, const char* y, std::vector<int64_t> perm) {
+  const auto transposed = [](const char* x, const char* y, std::vector<int64_t> perm) {
     return node_of("Transpose", {x}, y, {onnx_attribute("perm", std::move(perm))});
   };
   const auto rnn = [](std::vector<std::string> inputs, const char* y) {
@@ -116,10 +116,10 @@ TEST(OnnxShared, ARecurrenceThatReadsTwiceIsOneInBothDirections) {
                    {onnx_attribute("hidden_size", int64_t{2}),
                     onnx_attribute("direction", std::string("bidirectional"))});
   };
-  m.graph.nodes = {turned("x", "t", {1, 0, 2}),           rnn({"t", "w", "r"}, "1"),
-                   turned("1", "2", {0, 2, 1, 3}),        node_of("Reshape", {"2", "rows"}, "3"),
+  m.graph.nodes = {transposed("x", "t", {1, 0, 2}),       rnn({"t", "w", "r"}, "1"),
+                   transposed("1", "2", {0, 2, 1, 3}),    node_of("Reshape", {"2", "rows"}, "3"),
                    node_of("Identity", {"w"}, "w again"), node_of("Identity", {"r"}, "r again"),
-                   rnn({"3", "w again", "r again"}, "4"), turned("4", "5", {2, 0, 1, 3}),
+                   rnn({"3", "w again", "r again"}, "4"), transposed("4", "5", {2, 0, 1, 3}),
                    node_of("Reshape", {"5", "rows"}, "y")};
   EXPECT_EQ(parameters_of(m), 2 * (8 + 4 + 2));
 }
@@ -158,14 +158,14 @@ TEST(OnnxShared, RandomRowsComputeAsTheirCopies) {
     EXPECT_EQ(parameters_of(shared), 9 * (used[0] + used[1]));
     EXPECT_EQ(parameters_of(copied), 9 * length);
     const std::vector<float> x = {0.5f, -0.25f, 1.0f};
-    const auto said = [&](const OnnxModel& model) {
+    const auto message = [&](const OnnxModel& model) {
       const auto imported = import_onnx(model, "f");
       auto network = Network::finalize(imported->network.grid, imported->network.input.after(1));
       EXPECT_TRUE(imported->fill(*network, pool, DType::f32).ok());
       const std::span<const std::byte> bytes = std::as_bytes(std::span(x));
       return run_network(*network, pool, {bytes.begin(), bytes.end()});
     };
-    EXPECT_EQ(said(shared), said(copied));
+    EXPECT_EQ(message(shared), message(copied));
   }
 }
 

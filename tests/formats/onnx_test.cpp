@@ -274,7 +274,7 @@ TEST(Onnx, WritesTheInputsAndOutputsOfAGraph) {
                                      pool);
   const auto model = export_onnx(network, Shape{3});
   ASSERT_TRUE(model.ok()) << model.error().str();
-  const auto told = [](const std::vector<OnnxValue>& values) {
+  const auto report = [](const std::vector<OnnxValue>& values) {
     std::string text;
     for (const OnnxValue& v : values) {
       text += cat(" ", v.name);
@@ -283,8 +283,8 @@ TEST(Onnx, WritesTheInputsAndOutputsOfAGraph) {
     }
     return text;
   };
-  EXPECT_EQ(told(model->graph.inputs), " x,batch,3 state,batch,3 factors,3");
-  EXPECT_EQ(told(model->graph.outputs), " next,batch,3 sum,batch,3 fixed,2,2 sum_,batch,3");
+  EXPECT_EQ(report(model->graph.inputs), " x,batch,3 state,batch,3 factors,3");
+  EXPECT_EQ(report(model->graph.outputs), " next,batch,3 sum,batch,3 fixed,2,2 sum_,batch,3");
   const auto imported = import_onnx(*model, "f");
   ASSERT_TRUE(imported.ok()) << imported.error().str();
   auto again = Network::finalize(imported->network.grid, imported->network.input.after(kBatch));

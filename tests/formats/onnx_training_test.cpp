@@ -508,9 +508,10 @@ TEST(OnnxTraining, RandomRowsOfOperatorsLearnWhatTheirFilesHave) {
     for (int i = 0; i < 1 + drawn.pick(8); ++i) drawn.add_one();
     if (drawn.c.nodes.empty() || drawn.c.tensors.empty()) continue;
     drawn.c.nodes.push_back(node_of("Identity", {drawn.at}, "y"));
-    std::string said = cat("seed ", seed, ":");
-    for (const OnnxNode& n : drawn.c.nodes) said += cat(" ", n.op, "(", join(n.inputs, ", "), ")");
-    SCOPED_TRACE(said);
+    std::string message = cat("seed ", seed, ":");
+    for (const OnnxNode& n : drawn.c.nodes)
+      message += cat(" ", n.op, "(", join(n.inputs, ", "), ")");
+    SCOPED_TRACE(message);
     int64_t want = 0;
     for (const OnnxTensor& t : drawn.c.tensors) want += t.count();
     const auto imported = import_onnx(model_of(drawn.c), "f", kForTraining);

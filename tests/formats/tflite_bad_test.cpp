@@ -161,11 +161,11 @@ TEST(BadTflite, IsRefusedForShapesAndValuesThatContradictEachOther) {
 }
 
 TEST(BadTflite, IsRefusedForSparseConstantsThatContradictThemselves) {
-  const auto sparse = [](std::vector<int32_t> segments, std::vector<int32_t> places) {
+  const auto sparse = [](std::vector<int32_t> segments, std::vector<int32_t> indices) {
     return tflite_changed([&](TfliteMaker& m) {
       const int32_t w = m.floats({2, 4}, {1, 2});
       m.tensors.back().segments = std::move(segments);
-      m.tensors.back().places = std::move(places);
+      m.tensors.back().indices = std::move(indices);
       m.ops[0] = {kFullyConnected, {0, w}, {1}};
       m.tensors[1].dims = {1, 2};
     });

@@ -119,11 +119,11 @@ TEST(Tflite, PicturesAreTransposedOnceInAndOnceOut) {
   std::memcpy(words.data(), file.data(), file.size());
   const auto read = parse_tflite(std::as_bytes(std::span(words)).first(file.size()), "f");
   ASSERT_TRUE(read.ok());
-  const auto said =
+  const auto message =
       tflite_as_onnx(*read, "f", {.folder = evaluate::evaluating_folder(reference_ops())});
-  ASSERT_TRUE(said.ok()) << said.error().str();
+  ASSERT_TRUE(message.ok()) << message.error().str();
   size_t moves = 0;
-  for (const OnnxNode& n : said->model.graph.nodes) moves += n.op == "Transpose";
+  for (const OnnxNode& n : message->model.graph.nodes) moves += n.op == "Transpose";
   EXPECT_EQ(moves, 2u);
 }
 
@@ -164,7 +164,7 @@ TEST(Tflite, ConstantsOfEveryWidthAreTheNumbersTheyStandFor) {
   expect_weights(four, {-4, 3.5f, -0.5f});
   TfliteMadeTensor sparse{{2, 4}, TfliteType::f32, bytes_of_values<float>({5, 6, 7})};
   sparse.segments = {0, 1, 3};
-  sparse.places = {2, 0, 3};
+  sparse.indices = {2, 0, 3};
   expect_weights(sparse, {0, 0, 5, 0, 6, 0, 0, 7});
 }
 

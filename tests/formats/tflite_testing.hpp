@@ -30,7 +30,7 @@ struct TfliteMadeTensor {
   bool variable = false;
   int32_t buffer = -1;  // another than its own
   // For a sparse tensor: a row of segments and indices for its last axis; the others are dense.
-  std::vector<int32_t> segments, places;
+  std::vector<int32_t> segments, indices;
 };
 
 struct TfliteMadeOp {
@@ -141,7 +141,7 @@ class TfliteMaker {
       b.AddOffset(at(4), options);
     });
   }
-  static Part places(Builder& b, const std::vector<int32_t>& values) {
+  static Part indices(Builder& b, const std::vector<int32_t>& values) {
     const auto list = b.CreateVector(values);
     return table(b, [&] { b.AddOffset(at(0), list); });
   }
@@ -151,7 +151,7 @@ class TfliteMaker {
     for (size_t i = 0; i < t.dims.size(); ++i) {
       order.push_back(static_cast<int32_t>(i));
       const bool last = i + 1 == t.dims.size();
-      const Part segments = places(b, t.segments), at_places = places(b, t.places);
+      const Part segments = indices(b, t.segments), at_places = indices(b, t.indices);
       axes.push_back(table(b, [&] {
         b.AddElement<int8_t>(at(0), last, 0);
         if (!last) b.AddElement<int32_t>(at(1), t.dims[i], 0);

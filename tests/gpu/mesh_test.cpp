@@ -25,11 +25,11 @@ struct Streamed {
 };
 
 // Random meshes, with few cells if a CPU emulates the GPU.
-std::vector<MeshCase> some_meshes(size_t few, size_t many) {
-  const size_t wanted = test::all_cases() ? many : few;
+std::vector<MeshCase> some_meshes(size_t small, size_t large) {
+  const size_t num_cases = test::all_cases() ? large : small;
   const int64_t most = gpu()->adapter().software ? 6 : 24;
   std::vector<MeshCase> meshes;
-  for (uint64_t seed = 0; meshes.size() < wanted; ++seed) {
+  for (uint64_t seed = 0; meshes.size() < num_cases; ++seed) {
     MeshCase mesh = random_mesh(seed, seed % 2 == 1);
     int64_t cells = 0;
     for (int64_t i = 0; i < mesh.grid.size(); ++i) cells += mesh.grid.cell(i) != nullptr ? 1 : 0;

@@ -54,7 +54,8 @@ SamplerOptions sampling(int64_t top_k = 40, float top_p = 1.0f, float min_p = 0.
   return options;
 }
 
-Generation told(LlmSession& session, std::span<const TokenId> ids, const GenerateOptions& options) {
+Generation report(LlmSession& session, std::span<const TokenId> ids,
+                  const GenerateOptions& options) {
   Result<Generation> result = generate(session, stories_on_gpu().impl().model, ids, options);
   EXPECT_TRUE(result.ok()) << result.error().str();
   return result.ok() ? *result : Generation{};
@@ -101,7 +102,7 @@ TEST(GpuSampling, TokensComeBackSomeAtATimeWithOneRowOfLogits) {
   const std::vector<TokenId> ids = prompt();
   ASSERT_TRUE(session.feed(ids).ok());
   const int64_t before = counts.downloaded;
-  const Generation result = told(session, {}, tokens(33));
+  const Generation result = report(session, {}, tokens(33));
   EXPECT_EQ(result.token_ids.size(), 33u);
   EXPECT_EQ(result.decode_steps, 32);
   // Each time one known token, the search results, and a row of logits.
@@ -119,7 +120,7 @@ TEST(GpuSampling, ATextThatEndsForgetsWhatWasDrawnBehindIt) {
   const std::vector<TokenId> ids = prompt();
   const auto read = static_cast<int64_t>(ids.size());
   LlmSession session = session_on_gpu();
-  const std::vector<TokenId> whole = told(session, ids, tokens(40)).token_ids;
+  const std::vector<TokenId> whole = report(session, ids, tokens(40)).token_ids;
   ASSERT_EQ(whole.size(), 40u);
   EXPECT_EQ(session.position(), read + 39);
   // A token in the middle of a batch that was not there before.
@@ -132,7 +133,7 @@ TEST(GpuSampling, ATextThatEndsForgetsWhatWasDrawnBehindIt) {
   options.ignore_eos = false;
   options.eos_ids = {whole[at]};
   session.rewind(0);
-  const Generation ended = told(session, ids, options);
+  const Generation ended = report(session, ids, options);
   EXPECT_EQ(ended.stop, StopReason::eos);
   EXPECT_TRUE(std::equal(ended.token_ids.begin(), ended.token_ids.end(), whole.begin(),
                          whole.begin() + static_cast<std::ptrdiff_t>(at)));
@@ -153,11 +154,11 @@ TEST(GpuSampling, ATextEndsWhereTheContextIsFull) {
   const std::vector<TokenId> ids = prompt();
   const auto read = static_cast<int64_t>(ids.size());
   LlmSession small = session_on_gpu(read + 20), large = session_on_gpu();
-  const Generation ended = told(small, ids, tokens(100));
+  const Generation ended = report(small, ids, tokens(100));
   EXPECT_EQ(ended.stop, StopReason::context);
   EXPECT_EQ(small.position(), read + 20);
   EXPECT_EQ(ended.decode_steps, 20);
-  EXPECT_EQ(ended.token_ids, told(large, ids, tokens(21)).token_ids);
+  EXPECT_EQ(ended.token_ids, report(large, ids, tokens(21)).token_ids);
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ class GradientRig {
   static void pin(TracedNetwork& t, std::vector<Tensor*>& pins) {
     pins.push_back(&t.x);
     pins.push_back(&t.step);
-    if (!t.mask.empty()) pins.insert(pins.end(), {&t.mask, &t.ends.last, &t.ends.turned});
+    if (!t.mask.empty()) pins.insert(pins.end(), {&t.mask, &t.ends.last, &t.ends.reversed});
   }
 
   Status build_forward() {

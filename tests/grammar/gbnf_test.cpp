@@ -16,7 +16,7 @@ struct Language {
 };
 
 TEST(Gbnf, AllowsTheTextsOfItsLanguage) {
-  const std::string many(2000, 'a');
+  const std::string large(2000, 'a');
   const Language cases[] = {
       {"root ::= \"a\" \"b\"", {"ab"}, {"", "a", "abc", "ba"}},
       {"root ::= \"a\" | \"b\" | \"\"", {"a", "b", ""}, {"ab", "c"}},
@@ -27,7 +27,7 @@ TEST(Gbnf, AllowsTheTextsOfItsLanguage) {
       {"root ::= item{3}\nitem ::= \"x\"", {"xxx"}, {"xx", "xxxx"}},
       {"root ::= \"x\"{2,}", {"xx", "xxxxxx"}, {"x"}},
       {"root ::= \"x\"{,2}", {"", "xx"}, {"xxx"}},
-      {"root ::= \"a\"{1999,2000}", {many, many.substr(1)}, {many + "a", many.substr(2)}},
+      {"root ::= \"a\"{1999,2000}", {large, large.substr(1)}, {large + "a", large.substr(2)}},
       {"root ::= (\"ab\" | \"c\"){2,3} # two or three\n", {"abc", "ccc", "ababab"}, {"ab", "cccc"}},
       {"# balanced\nroot ::= \"(\" root \")\" | \"\"", {"", "()", "((()))"}, {"(", "())"}},
       {"root ::= a |\n  b\na ::= (\n \"x\"\n \"y\" )\nb ::=\n \"z\"", {"xy", "z"}, {"x"}},

@@ -73,8 +73,8 @@ class RandomGrammars {
 };
 
 TEST(Matcher, MasksAreWhatEachTokenAloneSays) {
-  const char* wanted = std::getenv("LOOM_GRAMMAR_CASES");
-  const uint64_t cases = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 80;
+  const char* setting = std::getenv("LOOM_GRAMMAR_CASES");
+  const uint64_t cases = setting != nullptr ? std::strtoull(setting, nullptr, 10) : 80;
   uint64_t used = 0, tokens_seen = 0;
   for (uint64_t seed = 1; seed <= cases; ++seed) {
     RandomGrammars random(seed);
@@ -252,9 +252,9 @@ TEST(Matcher, WorkForTheTokensOfOnePlaceIsBounded) {
     ASSERT_TRUE(fits.allowed().ok());
     ASSERT_TRUE(fits.accept(1));
   }
-  const auto many = test::gbnf(many_alternatives(2000));
-  ASSERT_TRUE(many.ok()) << many.error().str();
-  Matcher matcher(*many, words);
+  const auto large = test::gbnf(many_alternatives(2000));
+  ASSERT_TRUE(large.ok()) << large.error().str();
+  Matcher matcher(*large, words);
   const auto bits = matcher.allowed();
   ASSERT_FALSE(bits.ok());
   EXPECT_THAT(bits.error().message, HasSubstr("too ambiguous"));

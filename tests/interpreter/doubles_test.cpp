@@ -28,43 +28,44 @@ struct Case {
 
 Case drawn(uint32_t seed) {
   std::mt19937 draw(seed);
-  const auto whole = [&](int64_t low, int64_t high) {
+  const auto random_integer = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(draw);
   };
   constexpr std::string_view kOps[] = {"MaxPool", "AveragePool", "LpPool", "Conv"};
   Case c;
-  c.node.op = c.node.name = kOps[whole(0, 3)];
+  c.node.op = c.node.name = kOps[random_integer(0, 3)];
   const bool conv = c.node.op == "Conv";
-  const int axes = static_cast<int>(whole(1, 3));
-  const int64_t groups = conv ? whole(1, 3) : 1, channels = groups * whole(1, 3);
-  c.x = {whole(1, 2), channels};
+  const int axes = static_cast<int>(random_integer(1, 3));
+  const int64_t groups = conv ? random_integer(1, 3) : 1, channels = groups * random_integer(1, 3);
+  c.x = {random_integer(1, 2), channels};
   Dims kernel, strides, dilations, before, after;
   for (int a = 0; a < axes; ++a) {
-    kernel.push_back(whole(1, 3));
-    strides.push_back(whole(1, 3));
-    dilations.push_back(whole(1, 2));
+    kernel.push_back(random_integer(1, 3));
+    strides.push_back(random_integer(1, 3));
+    dilations.push_back(random_integer(1, 2));
     const int64_t span = (kernel.back() - 1) * dilations.back() + 1;
-    before.push_back(whole(0, kernel.back() - 1));
-    after.push_back(whole(0, kernel.back() - 1));
-    c.x.push_back(std::max<int64_t>(1, span - before.back() - after.back()) + whole(0, 6));
+    before.push_back(random_integer(0, kernel.back() - 1));
+    after.push_back(random_integer(0, kernel.back() - 1));
+    c.x.push_back(std::max<int64_t>(1, span - before.back() - after.back()) + random_integer(0, 6));
   }
   Dims pads = before;
   pads.insert(pads.end(), after.begin(), after.end());
   c.node.attributes = {onnx_attribute("kernel_shape", kernel), onnx_attribute("strides", strides),
                        onnx_attribute("dilations", dilations), onnx_attribute("pads", pads)};
   if (conv) {
-    c.w = {groups * whole(1, 3), channels / groups};
+    c.w = {groups * random_integer(1, 3), channels / groups};
     c.w.insert(c.w.end(), kernel.begin(), kernel.end());
     c.node.attributes.push_back(onnx_attribute("group", groups));
   } else {
-    c.node.attributes.push_back(onnx_attribute("ceil_mode", whole(0, 1)));
+    c.node.attributes.push_back(onnx_attribute("ceil_mode", random_integer(0, 1)));
   }
   if (c.node.op == "AveragePool")
-    c.node.attributes.push_back(onnx_attribute("count_include_pad", whole(0, 1)));
-  if (c.node.op == "LpPool") c.node.attributes.push_back(onnx_attribute("p", whole(1, 3)));
-  for (int64_t i = 0; i < product(c.x); ++i) c.values.push_back(static_cast<double>(whole(-9, 9)));
+    c.node.attributes.push_back(onnx_attribute("count_include_pad", random_integer(0, 1)));
+  if (c.node.op == "LpPool") c.node.attributes.push_back(onnx_attribute("p", random_integer(1, 3)));
+  for (int64_t i = 0; i < product(c.x); ++i)
+    c.values.push_back(static_cast<double>(random_integer(-9, 9)));
   for (int64_t i = 0; conv && i < product(c.w); ++i)
-    c.weights.push_back(static_cast<double>(whole(-9, 9)));
+    c.weights.push_back(static_cast<double>(random_integer(-9, 9)));
   c.node.inputs = {"x"};
   if (conv) c.node.inputs.emplace_back("w");
   c.node.outputs = {"y"};

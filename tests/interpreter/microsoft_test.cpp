@@ -120,10 +120,10 @@ TEST(Microsoft, InputsThatAreLeftOutOrDoNotFitAreErrors) {
       "GroupQueryAttention", {"x"}, {},
       {onnx_attribute("num_heads", int64_t{1}), onnx_attribute("kv_num_heads", int64_t{1})});
   EXPECT_NE(lengths.why({1, 1, 6}, std::vector<float>(6)).find("seqlens_k"), std::string::npos);
-  Rig few("MatMulNBits", {"x", "b", "s"},
-          {bytes("b", {1, 1, 7}, std::vector<uint8_t>(7)), floats("s", {1, 1}, {1})},
-          four_bits(1, 16));
-  EXPECT_NE(few.why({1, 16}, std::vector<float>(16)).find("weights"), std::string::npos);
+  Rig small("MatMulNBits", {"x", "b", "s"},
+            {bytes("b", {1, 1, 7}, std::vector<uint8_t>(7)), floats("s", {1, 1}, {1})},
+            four_bits(1, 16));
+  EXPECT_NE(small.why({1, 16}, std::vector<float>(16)).find("weights"), std::string::npos);
   Rig heads("MultiHeadAttention", {"x", "x", "x"}, {}, {onnx_attribute("num_heads", int64_t{0})});
   EXPECT_NE(heads.why({1, 1, 6}, std::vector<float>(6)), "");
 }

@@ -32,17 +32,17 @@ class QuantizedRig {
  public:
   explicit QuantizedRig(uint32_t seed) : draw_(seed) {}
 
-  int64_t whole(int64_t low, int64_t high) {
+  int64_t random_integer(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(draw_);
   }
   // A third of them has nothing but the ends of its range, where sums grow the fastest.
   Codes codes(Dims dims, bool is_signed) {
     Codes c{is_signed, std::move(dims), {}, 0};
     const int64_t low = is_signed ? -128 : 0, high = low + 255;
-    const bool ends = whole(0, 2) == 0;
-    c.zero = whole(0, 1) == 0 ? whole(low, high) : is_signed ? 0 : 128;
+    const bool ends = random_integer(0, 2) == 0;
+    c.zero = random_integer(0, 1) == 0 ? random_integer(low, high) : is_signed ? 0 : 128;
     for (int64_t i = 0; i < product(c.dims); ++i)
-      c.values.push_back(ends ? high : whole(low, high));
+      c.values.push_back(ends ? high : random_integer(low, high));
     return c;
   }
 
@@ -109,10 +109,10 @@ class QuantizedRig {
 TEST(Quantized, ProductsOf8BitsAreExactHoweverLong) {
   for (int i = 0; i < random_cases(); ++i) {
     QuantizedRig rig(static_cast<uint32_t>(i));
-    const int64_t m = rig.whole(1, 9), n = rig.whole(1, 20);
-    const int64_t k = i % 4 == 0 ? rig.whole(1, 3000) : rig.whole(1, 300);
-    const Codes a = rig.codes({m, k}, rig.whole(0, 1) == 1);
-    const Codes b = rig.codes({k, n}, rig.whole(0, 1) == 1);
+    const int64_t m = rig.random_integer(1, 9), n = rig.random_integer(1, 20);
+    const int64_t k = i % 4 == 0 ? rig.random_integer(1, 3000) : rig.random_integer(1, 300);
+    const Codes a = rig.codes({m, k}, rig.random_integer(0, 1) == 1);
+    const Codes b = rig.codes({k, n}, rig.random_integer(0, 1) == 1);
     std::vector<int32_t> want;
     for (int64_t y = 0; y < m * n; ++y) {
       int64_t sum = 0;
@@ -127,11 +127,13 @@ TEST(Quantized, ProductsOf8BitsAreExactHoweverLong) {
 TEST(Quantized, ConvolutionsOf8BitsAreExactHoweverManyChannels) {
   for (int i = 0; i < random_cases() / 2; ++i) {
     QuantizedRig rig(static_cast<uint32_t>(7000 + i));
-    const int64_t groups = rig.whole(1, 3), per = i % 4 == 0 ? rig.whole(1, 90) : rig.whole(1, 9);
-    const int64_t filters = groups * rig.whole(1, 4), size = rig.whole(1, 3);
-    const int64_t high = rig.whole(size, 7), wide = rig.whole(size, 7), pad = rig.whole(0, 1);
-    const Codes x = rig.codes({1, groups * per, high, wide}, rig.whole(0, 1) == 1);
-    const Codes w = rig.codes({filters, per, size, size}, rig.whole(0, 1) == 1);
+    const int64_t groups = rig.random_integer(1, 3),
+                  per = i % 4 == 0 ? rig.random_integer(1, 90) : rig.random_integer(1, 9);
+    const int64_t filters = groups * rig.random_integer(1, 4), size = rig.random_integer(1, 3);
+    const int64_t high = rig.random_integer(size, 7), wide = rig.random_integer(size, 7),
+                  pad = rig.random_integer(0, 1);
+    const Codes x = rig.codes({1, groups * per, high, wide}, rig.random_integer(0, 1) == 1);
+    const Codes w = rig.codes({filters, per, size, size}, rig.random_integer(0, 1) == 1);
     const int64_t rows = high + 2 * pad - size + 1, cols = wide + 2 * pad - size + 1;
     std::vector<int32_t> want;
     for (int64_t y = 0; y < filters * rows * cols; ++y) {

@@ -120,17 +120,17 @@ bool expected_test(const std::string& op, auto a, auto b) {
 }
 
 // Extents of 1 are repeated: the place of an element of the result in an input.
-int64_t place_in(const Dims& dims, const Dims& whole, int64_t i) {
-  int64_t place = 0, step = 1;
-  for (size_t k = 0; k < whole.size(); ++k) {
-    const int64_t at = i % whole[whole.size() - 1 - k];
-    i /= whole[whole.size() - 1 - k];
+int64_t place_in(const Dims& dims, const Dims& full, int64_t i) {
+  int64_t flat_index = 0, step = 1;
+  for (size_t k = 0; k < full.size(); ++k) {
+    const int64_t at = i % full[full.size() - 1 - k];
+    i /= full[full.size() - 1 - k];
     if (k >= dims.size()) continue;
     const int64_t extent = dims[dims.size() - 1 - k];
-    place += (extent == 1 ? 0 : at) * step;
+    flat_index += (extent == 1 ? 0 : at) * step;
     step *= extent;
   }
-  return place;
+  return flat_index;
 }
 
 template <class T>
@@ -144,16 +144,16 @@ void pairs_are_right(OnnxType type) {
     return v == T{} || v == static_cast<T>(-1) ? T{3} : v;
   };
   for (int turn = 0; turn < 60; ++turn) {
-    Dims whole(1 + random() % 4), x(whole.size()), z(whole.size());
-    for (size_t a = 0; a < whole.size(); ++a) {
-      whole[a] = static_cast<int64_t>(1 + random() % 5);
-      x[a] = random() % 3 == 0 ? 1 : whole[a];
-      z[a] = x[a] == 1 || random() % 3 != 0 ? whole[a] : 1;
+    Dims full(1 + random() % 4), x(full.size()), z(full.size());
+    for (size_t a = 0; a < full.size(); ++a) {
+      full[a] = static_cast<int64_t>(1 + random() % 5);
+      x[a] = random() % 3 == 0 ? 1 : full[a];
+      z[a] = x[a] == 1 || random() % 3 != 0 ? full[a] : 1;
     }
     if (random() % 3 == 0) z.erase(z.begin());
-    for (size_t a = 0; a < whole.size(); ++a) {
-      const size_t k = whole.size() - z.size();
-      whole[a] = a < k ? x[a] : std::max(x[a], z[a - k]);
+    for (size_t a = 0; a < full.size(); ++a) {
+      const size_t k = full.size() - z.size();
+      full[a] = a < k ? x[a] : std::max(x[a], z[a - k]);
     }
     std::vector<T> p(static_cast<size_t>(product(x))), q(static_cast<size_t>(product(z)));
     for (T& v : p) v = number();
@@ -163,10 +163,10 @@ void pairs_are_right(OnnxType type) {
                            "Greater", "GreaterOrEqual", "Equal"}) {
       const Result<Value> y = b.run(op, {left, right});
       ASSERT_TRUE(y.ok()) << y.error().str();
-      ASSERT_EQ(y->dims, whole);
+      ASSERT_EQ(y->dims, full);
       for (int64_t i = 0; i < y->count(); ++i) {
-        const T u = p[static_cast<size_t>(place_in(x, whole, i))];
-        const T v = q[static_cast<size_t>(place_in(z, whole, i))];
+        const T u = p[static_cast<size_t>(place_in(x, full, i))];
+        const T v = q[static_cast<size_t>(place_in(z, full, i))];
         if (y->type == OnnxType::boolean)
           ASSERT_EQ(y->data<uint8_t>()[i], expected_test(op, u, v) ? 1 : 0) << op << " at " << i;
         else

@@ -64,7 +64,7 @@ Result<std::string> unpack(const std::string& file, int64_t size = -1) {
   if (size < 0) {
     LOOM_ASSIGN(count, source.count());
   }
-  return source.whole(count);
+  return source.read_all(count);
 }
 
 TEST(Gzip, UnpacksAndVerifies) {

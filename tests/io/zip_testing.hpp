@@ -45,8 +45,8 @@ struct ZipFile {
 
   std::string bytes() const {
     std::string out, directory;
-    const auto or_true = [](int64_t said, uint64_t truth) {
-      return said < 0 ? truth : static_cast<uint64_t>(said);
+    const auto or_true = [](int64_t message, uint64_t truth) {
+      return message < 0 ? truth : static_cast<uint64_t>(message);
     };
     for (const ZipMember& m : members) {
       const uint64_t at = out.size();

@@ -341,12 +341,12 @@ TEST(ChatTemplateTest, NoTemplateRunsOrGrowsWithoutEnd) {
 }
 
 TEST(ChatTemplateTest, DeepNestingIsRefusedNotFollowed) {
-  const std::string many[] = {
+  const std::string large[] = {
       "{{ " + std::string(100000, '(') + "1" + std::string(100000, ')') + " }}",
       "{{ " + std::string(100000, '[') + " }}",
       "{{ " + std::string(100000, '-') + "1 }}",
   };
-  for (const std::string& source : many) EXPECT_FALSE(ChatTemplate::parse(source, "t").ok());
+  for (const std::string& source : large) EXPECT_FALSE(ChatTemplate::parse(source, "t").ok());
   std::string nots = "{{ ", sums = "{{ 1", filters = "{{ 1", ifs, dots = "{{ a";
   for (int i = 0; i < 20000; ++i) {
     nots += "not ";

@@ -39,8 +39,8 @@ TEST(TilePlan, IsThatOfTheOriginalForACacheOf32Kilobytes) {
 }
 
 TEST(TilePlan, OfAGpuIsThatOfTheOriginal) {
-  const int64_t wanted[][3] = {{16384, 16, 8}, {32768, 32, 16}, {49152, 48, 24}, {65536, 64, 32}};
-  for (const auto& [bytes, narrow, wide] : wanted) {
+  const int64_t expected[][3] = {{16384, 16, 8}, {32768, 32, 16}, {49152, 48, 24}, {65536, 64, 32}};
+  for (const auto& [bytes, narrow, wide] : expected) {
     EXPECT_EQ(gpu_attention_tile({bytes, 256}, 64).size, narrow);
     EXPECT_EQ(gpu_attention_tile({bytes, 256}, 128).size, wide);
   }

@@ -166,10 +166,10 @@ TEST(MachineBench, MeasuresEverySetOnEveryNumberOfLanes) {
     EXPECT_GT(row.rate.least, 0) << peak_name(row.c.kind);
     EXPECT_LE(row.rate.least, row.rate.median);
     EXPECT_LE(row.rate.median, row.rate.most);
-    memory += row.c.place == "memory";
-    mapped += row.c.place == "mapped file";
-    caches += row.c.place == "L1" || row.c.place == "L2";
-    products += row.c.place.empty();
+    memory += row.c.memory_level == "memory";
+    mapped += row.c.memory_level == "mapped file";
+    caches += row.c.memory_level == "L1" || row.c.memory_level == "L2";
+    products += row.c.memory_level.empty();
   }
   const auto lanes = static_cast<int>(lane_counts(ThreadPool::available_cores()).size());
   EXPECT_EQ(memory, 3 * lanes);

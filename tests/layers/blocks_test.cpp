@@ -21,21 +21,22 @@ TEST_P(Blocks, SqueezeExciteScalesChannelsByWhatTheirMeansSay) {
   if (axes > 2) shape = Shape{b, c, side, 2, 3};
   Rig rig(block("SqueezeExcite", {{"channels", c}, {"hidden", h}, {"axes", axes}}), shape);
   const std::vector<float> x = random_values(shape.count(), 5);
-  const int64_t places = shape.count() / b / c;
+  const int64_t positions = shape.count() / b / c;
   Values want = doubles(x);
   for (int64_t n = 0; n < b; ++n) {
     Values means;
     for (int64_t k = 0; k < c; ++k) {
       double sum = 0;
-      for (int64_t i = 0; i < places; ++i) sum += x[static_cast<size_t>((n * c + k) * places + i)];
-      means.push_back(sum / static_cast<double>(places));
+      for (int64_t i = 0; i < positions; ++i)
+        sum += x[static_cast<size_t>((n * c + k) * positions + i)];
+      means.push_back(sum / static_cast<double>(positions));
     }
     Values hidden = dense(means, rig.weight(0), rig.weight(1), c, h);
     for (double& v : hidden) v = std::max(v, 0.0);
     const Values factors = dense(hidden, rig.weight(2), rig.weight(3), h, c);
     for (int64_t k = 0; k < c; ++k) {
-      for (int64_t i = 0; i < places; ++i)
-        want[static_cast<size_t>((n * c + k) * places + i)] *=
+      for (int64_t i = 0; i < positions; ++i)
+        want[static_cast<size_t>((n * c + k) * positions + i)] *=
             sigmoid(factors[static_cast<size_t>(k)]);
     }
   }
@@ -86,10 +87,10 @@ TEST_P(Blocks, PositionsAreAddedToEachSample) {
   const std::vector<float> x = random_values(b * t * w, 5);
   Values want = doubles(x);
   for (int64_t i = 0; i < b * t * w; ++i) {
-    const int64_t place = i / w % t, k = i % w;
-    const double angle = static_cast<double>(place) /
+    const int64_t flat_index = i / w % t, k = i % w;
+    const double angle = static_cast<double>(flat_index) /
                          std::pow(10000.0, static_cast<double>(k - k % 2) / static_cast<double>(w));
-    want[static_cast<size_t>(i)] += learned      ? rig.weight(0)[static_cast<size_t>(place * w + k)]
+    want[static_cast<size_t>(i)] += learned ? rig.weight(0)[static_cast<size_t>(flat_index * w + k)]
                                     : k % 2 == 0 ? std::sin(angle)
                                                  : std::cos(angle);
   }
@@ -291,9 +292,9 @@ TEST_P(Blocks, RecurrentStackIsAStackOfLayersInOneDirectionOrBoth) {
       last.assign(there.end() - h, there.end());
       Values joined = there;
       if (both) {
-        const Values turned = states(kind, backwards(x, t, width), t, width, h, weights(1));
-        last.insert(last.end(), turned.end() - h, turned.end());
-        const Values back = backwards(turned, t, h);
+        const Values reversed = states(kind, backwards(x, t, width), t, width, h, weights(1));
+        last.insert(last.end(), reversed.end() - h, reversed.end());
+        const Values back = backwards(reversed, t, h);
         joined.clear();
         for (int64_t i = 0; i < t; ++i) {
           joined.insert(joined.end(), there.begin() + i * h, there.begin() + (i + 1) * h);

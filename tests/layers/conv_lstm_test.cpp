@@ -9,7 +9,7 @@ struct Sizes {
 };
 
 // Gate `row` of one sample at (y, x): a convolution of an image [channels, H, W] with zero padding.
-double convolved(const Values& picture, const Values& w, int64_t channels, int64_t row, int64_t y,
+double convolved(const Values& image, const Values& w, int64_t channels, int64_t row, int64_t y,
                  int64_t x, const Sizes& s) {
   double sum = 0;
   for (int64_t c = 0; c < channels; ++c) {
@@ -18,7 +18,7 @@ double convolved(const Values& picture, const Values& w, int64_t channels, int64
         const int64_t at = y + i - s.tall / 2, to = x + j - s.wide / 2;
         if (at < 0 || at >= s.height || to < 0 || to >= s.width) continue;
         const int64_t tap = ((row * channels + c) * s.tall + i) * s.wide + j;
-        sum += picture[static_cast<size_t>((c * s.height + at) * s.width + to)] *
+        sum += image[static_cast<size_t>((c * s.height + at) * s.width + to)] *
                w[static_cast<size_t>(tap)];
       }
     }
@@ -33,17 +33,17 @@ double sigmoid(double v) {
 // All states of one sample, [T, F, H, W].
 Values states(const Values& x, const Values& wx, const Values& wh, const Values& bias,
               const Sizes& s) {
-  const int64_t places = s.height * s.width, size = s.filters * places;
+  const int64_t positions = s.height * s.width, size = s.filters * positions;
   Values h(static_cast<size_t>(size)), cell(static_cast<size_t>(size)), out;
   for (int64_t t = 0; t < s.steps; ++t) {
-    const auto first = x.begin() + t * s.channels * places;
-    const Values picture(first, first + s.channels * places);
+    const auto first = x.begin() + t * s.channels * positions;
+    const Values image(first, first + s.channels * positions);
     Values next(static_cast<size_t>(size));
     for (int64_t i = 0; i < size; ++i) {
-      const int64_t f = i / places, y = i % places / s.width, col = i % s.width;
+      const int64_t f = i / positions, y = i % positions / s.width, col = i % s.width;
       const auto gate = [&](int64_t g) {
         const int64_t row = g * s.filters + f;
-        return convolved(picture, wx, s.channels, row, y, col, s) +
+        return convolved(image, wx, s.channels, row, y, col, s) +
                convolved(h, wh, s.filters, row, y, col, s) + bias[static_cast<size_t>(row)];
       };
       double& c = cell[static_cast<size_t>(i)];
@@ -90,12 +90,12 @@ TEST_P(ConvLstm, GivesTheStatesOfItsFormula) {
 }
 
 TEST(ConvLstmErrors, SayWhatIsWrongInOneLine) {
-  const auto said = [](const std::vector<Field>& fields, const Shape& in) {
+  const auto text = [](const std::vector<Field>& fields, const Shape& in) {
     const Result<LayerConfig> layer = make_layer(LayerKind::conv_lstm, fields);
     return layer.ok() ? infer_shape(*layer, in).error().message : layer.error().message;
   };
-  EXPECT_EQ(said({{"kernel", 2}}, Shape{1, 2, 1, 4, 4}), "ConvLSTM: kernel is 2, must be odd");
-  EXPECT_EQ(said({{"channels", 3}}, Shape{1, 2, 1, 4, 4}),
+  EXPECT_EQ(text({{"kernel", 2}}, Shape{1, 2, 1, 4, 4}), "ConvLSTM: kernel is 2, must be odd");
+  EXPECT_EQ(text({{"channels", 3}}, Shape{1, 2, 1, 4, 4}),
             "ConvLSTM: input [1, 2, 1, 4, 4] must be [batch, time, 3, height, width]");
 }
 

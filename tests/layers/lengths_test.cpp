@@ -43,9 +43,9 @@ TEST(Layers, AskForAsManyTensorsForOneStepAsForMany) {
       layer(K::residual, {}, {gru, gru}),
   };
   for (const LayerConfig& config : all) {
-    const int64_t many = tensors_for({config}, Shape{3, 7, 4});
+    const int64_t large = tensors_for({config}, Shape{3, 7, 4});
     for (const Shape& input : {Shape{3, 1, 4}, Shape{1, 7, 4}, Shape{2, 4, 4}}) {
-      EXPECT_EQ(tensors_for({config}, input), many) << config.def->name << " for " << input.str();
+      EXPECT_EQ(tensors_for({config}, input), large) << config.def->name << " for " << input.str();
     }
   }
 }

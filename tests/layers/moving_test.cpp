@@ -214,8 +214,8 @@ TEST(MovingLayers, PadTakesEachValueFromWhereItsModeSays) {
       int64_t rest = at, from = 0, stride = 1;
       bool inside = true;
       for (int axis = 3; axis >= 1; --axis) {
-        const int64_t place = rest % out[axis] - before[static_cast<size_t>(axis - 1)];
-        const int64_t source = source_of(place, in[axis], mode);
+        const int64_t flat_index = rest % out[axis] - before[static_cast<size_t>(axis - 1)];
+        const int64_t source = source_of(flat_index, in[axis], mode);
         inside = inside && source >= 0;
         from += source * stride;
         rest /= out[axis];
@@ -241,11 +241,11 @@ TEST(MovingLayers, PixelShuffleIsUndoneByItsInverse) {
 }
 
 TEST(MovingLayers, PermuteIsUndoneByTheInverseOrder) {
-  const Shape in{2, 3, 4, 5}, turned{2, 5, 3, 4};
+  const Shape in{2, 3, 4, 5}, transposed{2, 5, 3, 4};
   const std::vector<float> x = random_values(in.count(), 6);
   const auto y = through(K::permute, {{"axes", List{2, 0, 1}}}, in, x);
   EXPECT_NE(y, x);
-  EXPECT_EQ(through(K::permute, {{"axes", List{1, 2, 0}}}, turned, y), x);
+  EXPECT_EQ(through(K::permute, {{"axes", List{1, 2, 0}}}, transposed, y), x);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::vector<float> tied_values(int64_t n, uint64_t stream) {
 }
 
 // Indices of the k largest values of a row: larger first, then by index.
-std::vector<size_t> largest_places(const float* row, size_t n, size_t k) {
+std::vector<size_t> argmax_indices(const float* row, size_t n, size_t k) {
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return row[a] > row[b]; });
@@ -62,7 +62,7 @@ TEST(Ties, HardGumbelsOfRandomRowsChooseOneEach) {
     const std::vector<float> y = rig.run(x, Shape{rows, width});
     for (int64_t r = 0; r < rows; ++r) {
       const size_t best =
-          largest_places(x.data() + r * width, static_cast<size_t>(width), 1).front();
+          argmax_indices(x.data() + r * width, static_cast<size_t>(width), 1).front();
       for (size_t i = 0; i < static_cast<size_t>(width); ++i) {
         ASSERT_NEAR(y[static_cast<size_t>(r * width) + i], i == best ? 1 : 0, 2e-7)
             << width << " wide, row " << r << " at " << i;
@@ -75,7 +75,7 @@ TEST(Ties, HardGumbelsOfRandomRowsChooseOneEach) {
 double expected(const float* x, int64_t branches, int64_t top_k) {
   const auto n = static_cast<size_t>(branches);
   double sum = 0, weights = 0;
-  for (const size_t i : largest_places(x, n, static_cast<size_t>(top_k))) {
+  for (const size_t i : argmax_indices(x, n, static_cast<size_t>(top_k))) {
     const Values w = doubles(random_values(branches, 100 + 2 * i, 0.5f));
     const Values b = doubles(random_values(1, 101 + 2 * i, 0.5f));
     const double p = std::exp(static_cast<double>(x[i]));

@@ -23,7 +23,7 @@ AugmentSpec spec_of(const std::string& text) {
 
 // Pictures whose value is `value(sample, channel, y, x)`.
 template <class Value>
-Dataset pictures(const Shape& sample, int64_t samples, const Value& value) {
+Dataset images(const Shape& sample, int64_t samples, const Value& value) {
   Dataset d;
   d.samples = samples;
   d.sample = sample;
@@ -93,18 +93,18 @@ TEST(Augment, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(Augment, RefusesDataThatItCannotChange) {
-  Dataset table = pictures(Shape{2, 2}, 4, ramp);
+  Dataset table = images(Shape{2, 2}, 4, ramp);
   table.sample = Shape{4};
-  Dataset weighted = pictures(Shape{2, 2}, 4, ramp);
+  Dataset weighted = images(Shape{2, 2}, 4, ramp);
   weighted.weights = {1, 1, 2, 1};
-  Dataset places = pictures(Shape{2, 2}, 4, ramp);
-  places.labels.resize(16);
+  Dataset positions = images(Shape{2, 2}, 4, ramp);
+  positions.labels.resize(16);
   const std::tuple<const char*, const Dataset*, const char*> cases[] = {
       {"rotate", &table, "needs samples [height, width]"},
       {"cutmix", &table, "needs samples [height, width]"},
       {"saturation", &weighted, "three channels"},
       {"mixup", &weighted, "one label or target per sample"},
-      {"flip", &places, "labels per position"}};
+      {"flip", &positions, "labels per position"}};
   for (const auto& [text, data, message] : cases) {
     const Result<Augmenter> made = Augmenter::create(spec_of(text), *data, 1);
     ASSERT_FALSE(made.ok()) << text;
@@ -114,9 +114,9 @@ TEST(Augment, RefusesDataThatItCannotChange) {
 }
 
 TEST(Augment, MirrorsAndShiftsMoveWholePixels) {
-  const Dataset data = pictures(Shape{2, 5, 7}, 300, ramp);
+  const Dataset data = images(Shape{2, 5, 7}, 300, ramp);
   const std::vector<float> mirrored = shown(spec_of("flip:1"), data);
-  const std::vector<float> turned = shown(spec_of("flip:1,flip_vertical:1"), data);
+  const std::vector<float> rotated = shown(spec_of("flip:1,flip_vertical:1"), data);
   const std::vector<float> moved = shown(spec_of("crop:2"), data);
   std::set<std::pair<int64_t, int64_t>> shifts;
   for (int64_t s = 0; s < data.samples; ++s) {
@@ -130,7 +130,7 @@ TEST(Augment, MirrorsAndShiftsMoveWholePixels) {
     for (int64_t i = 0; i < 70; ++i) {
       const int64_t c = i / 35, y = i % 35 / 7, x = i % 7;
       ASSERT_EQ(static_cast<double>(mirrored[from + static_cast<size_t>(i)]), ramp(s, c, y, 6 - x));
-      ASSERT_EQ(static_cast<double>(turned[from + static_cast<size_t>(i)]),
+      ASSERT_EQ(static_cast<double>(rotated[from + static_cast<size_t>(i)]),
                 ramp(s, c, 4 - y, 6 - x));
       ASSERT_EQ(static_cast<double>(moved[from + static_cast<size_t>(i)]),
                 ramp(s, c, std::clamp<int64_t>(y - dy, 0, 4), std::clamp<int64_t>(x - dx, 0, 6)));
@@ -140,7 +140,7 @@ TEST(Augment, MirrorsAndShiftsMoveWholePixels) {
 }
 
 TEST(Augment, HalfOfThePicturesIsMirrored) {
-  const Dataset data = pictures(Shape{1, 2}, 4000, [](auto, auto, auto, int64_t x) { return x; });
+  const Dataset data = images(Shape{1, 2}, 4000, [](auto, auto, auto, int64_t x) { return x; });
   const std::vector<float> out = shown(spec_of("flip"), data);
   int64_t mirrored = 0;
   for (size_t i = 0; i < out.size(); i += 2) mirrored += out[i] == 1.0f ? 1 : 0;
@@ -149,7 +149,7 @@ TEST(Augment, HalfOfThePicturesIsMirrored) {
 
 // Bilinear sampling keeps a linear function linear: its slope is turned and divided by the zoom.
 TEST(Augment, TurnsAndZoomsALinearPictureAsGeometrySays) {
-  const Dataset data = pictures(Shape{41, 41}, 200, [](auto, auto, int64_t y, int64_t x) {
+  const Dataset data = images(Shape{41, 41}, 200, [](auto, auto, int64_t y, int64_t x) {
     return 3.0 * static_cast<double>(x) - 2.0 * static_cast<double>(y);
   });
   const std::vector<float> out = shown(spec_of("rotate:25,scale:0.2"), data);
@@ -187,7 +187,7 @@ TEST(Augment, ColoursKeepWhatTheyAreAbout) {
   const auto value = [](int64_t s, int64_t c, int64_t y, int64_t x) {
     return 0.1 + std::sin(static_cast<double>(7 * s + 5 * c + 3 * y + x));
   };
-  const Dataset data = pictures(Shape{3, 4, 4}, 60, value);
+  const Dataset data = images(Shape{3, 4, 4}, 60, value);
   const std::vector<float> bright = shown(spec_of("brightness:0.3"), data);
   const std::vector<float> contrast = shown(spec_of("contrast:0.3"), data);
   const std::vector<float> faded = shown(spec_of("saturation:0.3"), data);
@@ -217,8 +217,7 @@ TEST(Augment, MixesTargetsByTheShareOfTheInputs) {
   constexpr int64_t kSamples = 2000, kPixels = 64;
   for (const char* text : {"mixup:0.2", "mixup:1", "cutmix:1", "mixup:0.5,cutmix:0.5"}) {
     SCOPED_TRACE(text);
-    Dataset data =
-        pictures(Shape{8, 8}, kSamples, [](int64_t s, auto, auto, auto) { return s % 3; });
+    Dataset data = images(Shape{8, 8}, kSamples, [](int64_t s, auto, auto, auto) { return s % 3; });
     const AugmentSpec spec = spec_of(text);
     const std::vector<float> x = shown(spec, data);
     const Augmenter augmenter = Augmenter::create(spec, data, 5).or_exit();
@@ -277,7 +276,7 @@ TEST(Augment, InputsAreChangedAsTheyWereBeforeTheyWereNormalized) {
   const auto value = [](int64_t s, auto, int64_t y, int64_t x) {
     return static_cast<double>(s + 5 * y + x);
   };
-  const Dataset plain = pictures(Shape{4, 4}, 20, value);
+  const Dataset plain = images(Shape{4, 4}, 20, value);
   AugmentSpec spec = spec_of("rotate:30,crop:1,contrast:0.2,mixup:0.5");
   const std::vector<float> want = shown(spec, plain);
   Dataset data = plain;
@@ -304,7 +303,7 @@ TEST(Augment, NeitherBatchesNorThreadsChangeABit) {
     }
     SCOPED_TRACE(text);
     const int64_t samples = 1 + static_cast<int64_t>(random() % 40);
-    const Dataset data = pictures(Shape{3, 6, 5}, samples, ramp);
+    const Dataset data = images(Shape{3, 6, 5}, samples, ramp);
     const AugmentSpec spec = spec_of(text);
     const auto epoch = static_cast<int64_t>(random() % 100);
     const std::vector<float> want = shown(spec, data, epoch);

@@ -160,7 +160,7 @@ TEST(Buffers, MoveWithALossThatTheCallerGivesUnlessItFails) {
   TrainRig given(row_of({batch_norm(4), dense(4, 2)}), Shape{3, 4}, DType::f32, by_sgd());
   TrainRig own(row_of({batch_norm(4), dense(4, 2)}), Shape{3, 4}, DType::f32, by_sgd());
   ASSERT_TRUE(given.ready() && own.ready());
-  const Result<Tensor> x = given.step().given_x();
+  const Result<Tensor> x = given.step().custom_loss_x();
   ASSERT_TRUE(x.ok());
   std::copy_n(own.step().x().f32(), 12, x->f32());
   const auto failing = [](const Tensor&, const Tensor&) -> Result<double> {

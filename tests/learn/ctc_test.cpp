@@ -25,20 +25,20 @@ struct Drawn {
 
 Drawn draw(uint64_t seed) {
   std::mt19937_64 random(seed);
-  const auto whole = [&](int64_t low, int64_t high) {
+  const auto random_integer = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
   Drawn d;
-  d.steps = whole(1, 6);
-  d.classes = whole(2, 4);
-  d.blank = whole(0, d.classes - 1);
+  d.steps = random_integer(1, 6);
+  d.classes = random_integer(2, 4);
+  d.blank = random_integer(0, d.classes - 1);
   // Floats, so that both sides begin with the same numbers.
   std::uniform_real_distribution<float> number(-3, 3);
   for (int64_t i = 0; i < d.steps * d.classes; ++i)
     d.logits.push_back(static_cast<double>(number(random)));
-  const int64_t most = whole(0, d.steps);
+  const int64_t most = random_integer(0, d.steps);
   for (int64_t i = 0; i < most; ++i) {
-    int64_t label = whole(0, d.classes - 2);
+    int64_t label = random_integer(0, d.classes - 2);
     if (label >= d.blank) ++label;
     d.labels.push_back(static_cast<int32_t>(label));
   }
@@ -154,7 +154,7 @@ constexpr int64_t kRows = 12;
 // Strokes of one to three rows, some followed by a gap. Their kinds spell the labels.
 Dataset strokes(int64_t samples, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const auto whole = [&](int64_t low, int64_t high) {
+  const auto random_integer = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
   Dataset data;
@@ -165,11 +165,11 @@ Dataset strokes(int64_t samples, uint64_t seed) {
   for (int64_t i = 0; i < samples; ++i) {
     std::vector<float> x(static_cast<size_t>(kRows * 3));
     std::vector<int32_t> labels;
-    for (int64_t row = whole(0, 2); row < kRows && labels.size() < 4;) {
-      const int64_t kind = whole(0, 2), end = std::min(kRows, row + whole(1, 3));
+    for (int64_t row = random_integer(0, 2); row < kRows && labels.size() < 4;) {
+      const int64_t kind = random_integer(0, 2), end = std::min(kRows, row + random_integer(1, 3));
       labels.push_back(static_cast<int32_t>(kind) + 1);
       for (; row < end; ++row) x[static_cast<size_t>(row * 3 + kind)] = 1.0f;
-      row += whole(1, 2);
+      row += random_integer(1, 2);
     }
     labels.resize(4, -1);
     data.inputs.insert(data.inputs.end(), x.begin(), x.end());
@@ -227,10 +227,10 @@ TEST(CtcTraining, LearnsToSpellWithTheSameBitsForAnyThreads) {
 }
 
 TEST(CtcTraining, AccumulatedBatchesAreOneLargeBatch) {
-  const Outcome whole = train(options(60), reference_ops(), 1, 1);
+  const Outcome random_integer = train(options(60), reference_ops(), 1, 1);
   const Outcome parts = train(options(20, 3), reference_ops(), 1, 1);
-  EXPECT_NEAR(whole.last.loss, parts.last.loss, 1e-5);
-  EXPECT_NEAR(whole.losses[0], parts.losses[0], 1e-5);
+  EXPECT_NEAR(random_integer.last.loss, parts.last.loss, 1e-5);
+  EXPECT_NEAR(random_integer.losses[0], parts.losses[0], 1e-5);
 }
 
 TEST(CtcTraining, RefusesLabelsThatCannotBeSpelled) {

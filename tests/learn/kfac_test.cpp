@@ -131,10 +131,10 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
     const double trust = static_cast<double>(*o.optimizer.trust);
     const double nu =
         trust > 0 ? std::min(1.0, std::sqrt(trust / std::max(kRate * kRate * change, 1e-30))) : 1.0;
-    Grid2 wanted = w;
+    Grid2 expected = w;
     for (size_t i = 0; i < out; ++i)
-      for (size_t k = 0; k < in; ++k) wanted[i][k] -= kRate * nu * direction[i][k];
-    EXPECT_LT(farthest(wanted, grid_of(kept_by(rig, at + "weight"), out, in)), 1e-4) << seed;
+      for (size_t k = 0; k < in; ++k) expected[i][k] -= kRate * nu * direction[i][k];
+    EXPECT_LT(farthest(expected, grid_of(kept_by(rig, at + "weight"), out, in)), 1e-4) << seed;
     Grid2 bias = b;
     for (size_t i = 0; i < out; ++i) bias[0][i] -= kRate * nu * direction[i][in];
     EXPECT_LT(farthest(bias, grid_of(kept_by(rig, at + "bias"), 1, out)), 1e-4) << seed;

@@ -29,28 +29,29 @@ struct Batch {
 
 Batch draw(uint64_t seed) {
   std::mt19937_64 random(seed);
-  const auto whole = [&](int64_t low, int64_t high) {
+  const auto random_integer = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
   Batch b;
   b.loss.kind = kKinds[seed % 3];
-  b.loss.margin = 0.25f * static_cast<float>(whole(1, 12));
-  b.loss.temperature = 0.125f * static_cast<float>(whole(1, 8));
-  b.loss.all_triplets = whole(0, 1) == 1;
-  b.rows_per_sample = whole(1, 3);
-  b.loss.cross_view_only = b.rows_per_sample > 1 && whole(0, 1) == 1;
-  b.width = whole(1, 6);
-  b.data.samples = whole(1, 7);
+  b.loss.margin = 0.25f * static_cast<float>(random_integer(1, 12));
+  b.loss.temperature = 0.125f * static_cast<float>(random_integer(1, 8));
+  b.loss.all_triplets = random_integer(0, 1) == 1;
+  b.rows_per_sample = random_integer(1, 3);
+  b.loss.cross_view_only = b.rows_per_sample > 1 && random_integer(0, 1) == 1;
+  b.width = random_integer(1, 6);
+  b.data.samples = random_integer(1, 7);
   b.real = b.data.samples * b.rows_per_sample;
-  b.rows = b.real + b.rows_per_sample * whole(0, 2);
-  b.data.classes = whole(1, 4);
-  const int64_t each = whole(0, 1) == 0 ? 1 : b.rows_per_sample;
+  b.rows = b.real + b.rows_per_sample * random_integer(0, 2);
+  b.data.classes = random_integer(1, 4);
+  const int64_t each = random_integer(0, 1) == 0 ? 1 : b.rows_per_sample;
   for (int64_t i = 0; i < b.data.samples * each; ++i)
-    b.data.labels.push_back(static_cast<int32_t>(whole(0, b.data.classes - 1)));
-  if (whole(0, 2) == 0) b.data.ignored = 0;
+    b.data.labels.push_back(static_cast<int32_t>(random_integer(0, b.data.classes - 1)));
+  if (random_integer(0, 2) == 0) b.data.ignored = 0;
   std::uniform_real_distribution<double> number(-2, 2);
   for (int64_t i = 0; i < b.rows * b.width; ++i) b.y.push_back(number(random));
-  for (int64_t i = 0; i < b.rows; ++i) b.weights.push_back(0.25 * static_cast<double>(whole(0, 8)));
+  for (int64_t i = 0; i < b.rows; ++i)
+    b.weights.push_back(0.25 * static_cast<double>(random_integer(0, 8)));
   return b;
 }
 
@@ -462,9 +463,9 @@ TEST(PairsTraining, RefusesWhatDoesNotGoWithIt) {
     c.change(o, data);
     ThreadPool pool(1, true);
     Result<Trainer> trainer = Trainer::create(embedder(), data, o, reference_ops(), pool);
-    const std::string said =
+    const std::string text =
         !trainer.ok() ? trainer.error().message : trainer->epoch(data, {}).error().message;
-    EXPECT_NE(said.find(c.says), std::string::npos) << c.says << ": " << said;
+    EXPECT_NE(text.find(c.says), std::string::npos) << c.says << ": " << text;
   }
 }
 

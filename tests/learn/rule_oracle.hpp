@@ -251,11 +251,11 @@ class RuleOracle {
     for (size_t r = 0; r < n_; ++r)
       for (size_t o = 0; o < upper[0].size(); ++o) target[r][o] -= n * above[r][o];
     Grid2 s = multiplied(upper, v);
-    const Grid2 wanted = multiplied(target, v);
+    const Grid2 expected = multiplied(target, v);
     for (size_t r = 0; r < n_; ++r) {
       for (size_t i = 0; i < s[0].size(); ++i) {
         const double c = bias.empty() ? 0.0 : bias[i];
-        s[r][i] = (std::tanh(s[r][i] + c) - std::tanh(wanted[r][i] + c)) / n;
+        s[r][i] = (std::tanh(s[r][i] + c) - std::tanh(expected[r][i] + c)) / n;
       }
     }
     return s;
@@ -270,11 +270,11 @@ class RuleOracle {
 };
 
 // Infinite if a number is NaN, which std::max would skip.
-inline double farthest(const Grid2& wanted, const Grid2& got) {
+inline double farthest(const Grid2& expected, const Grid2& got) {
   double most = 0;
-  for (size_t r = 0; r < wanted.size(); ++r) {
-    for (size_t c = 0; c < wanted[0].size(); ++c) {
-      const double gap = std::fabs(wanted[r][c] - got[r][c]);
+  for (size_t r = 0; r < expected.size(); ++r) {
+    for (size_t c = 0; c < expected[0].size(); ++c) {
+      const double gap = std::fabs(expected[r][c] - got[r][c]);
       most = std::isnan(gap) ? INFINITY : std::max(most, gap);
     }
   }

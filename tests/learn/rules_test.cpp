@@ -154,7 +154,7 @@ TEST(LearningRules, KnowNoOrderOfHiddenUnits) {
   TrainRig one(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
   TrainRig two(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
   ASSERT_TRUE(one.ready() && two.ready());
-  const auto turned = [](int64_t i) { return (i + 5) % 16; };  // of the first hidden layer
+  const auto rotated = [](int64_t i) { return (i + 5) % 16; };  // of the first hidden layer
   const auto find = [](TrainRig& rig, const std::string& name) {
     for (const StateTensor& p : rig.step().state()) {
       if (p.name == name) return p.tensor;
@@ -165,17 +165,17 @@ TEST(LearningRules, KnowNoOrderOfHiddenUnits) {
   const Tensor out_one = find(one, "(0, 0, 1, 0)/weight"),
                out_two = find(two, "(0, 0, 1, 0)/weight");
   for (int64_t i = 0; i < 16; ++i) {
-    std::copy_n(in_one.f32_row(i), 5, in_two.f32_row(turned(i)));
-    for (int64_t o = 0; o < 8; ++o) out_two.f32_row(o)[turned(i)] = out_one.f32_row(o)[i];
+    std::copy_n(in_one.f32_row(i), 5, in_two.f32_row(rotated(i)));
+    for (int64_t o = 0; o < 8; ++o) out_two.f32_row(o)[rotated(i)] = out_one.f32_row(o)[i];
   }
   ASSERT_TRUE(two.step().restored(0).ok());
   one.run(3, 0.2);
   two.run(3, 0.2);
   for (int64_t i = 0; i < 16; ++i) {
     for (int64_t k = 0; k < 5; ++k)
-      EXPECT_NEAR(in_one.f32_row(i)[k], in_two.f32_row(turned(i))[k], 1e-5);
+      EXPECT_NEAR(in_one.f32_row(i)[k], in_two.f32_row(rotated(i))[k], 1e-5);
     for (int64_t o = 0; o < 8; ++o)
-      EXPECT_NEAR(out_one.f32_row(o)[i], out_two.f32_row(o)[turned(i)], 1e-5);
+      EXPECT_NEAR(out_one.f32_row(o)[i], out_two.f32_row(o)[rotated(i)], 1e-5);
   }
 }
 

@@ -173,24 +173,28 @@ TEST(SampleWeights, BalancedWeightsMakeClassesCountEqually) {
 }
 
 TEST(SampleWeights, ErrorsSayWhatIsWrong) {
-  const auto broken = [](auto change) {
+  const auto with_error = [](auto change) {
     Dataset data = labeled(8, 2);
     change(data);
     const Status status = data.check();
     return status.ok() ? std::string("fine") : status.error().message;
   };
-  EXPECT_EQ(broken([](Dataset&) {}), "fine");
-  EXPECT_THAT(broken([](Dataset& d) { d.weights = {1, 2}; }), HasSubstr("2 weights, must have 8"));
-  EXPECT_THAT(broken([](Dataset& d) { d.weights = {1, 1, 1, -1, 1, 1, 1, 1}; }),
+  EXPECT_EQ(with_error([](Dataset&) {}), "fine");
+  EXPECT_THAT(with_error([](Dataset& d) {
+                d.weights = {1, 2};
+              }),
+              HasSubstr("2 weights, must have 8"));
+  EXPECT_THAT(with_error([](Dataset& d) { d.weights = {1, 1, 1, -1, 1, 1, 1, 1}; }),
               HasSubstr("sample 3: its weight is -1, must be 0 or more"));
-  EXPECT_THAT(broken([](Dataset& d) { d.weights.assign(8, 0.0f); }),
+  EXPECT_THAT(with_error([](Dataset& d) { d.weights.assign(8, 0.0f); }),
               HasSubstr("every sample has weight 0"));
-  EXPECT_THAT(broken([](Dataset& d) {
+  EXPECT_THAT(with_error([](Dataset& d) {
                 d.labels.assign(8, -1);
                 d.ignored = -1;
               }),
               HasSubstr("every label is -1, which is ignored"));
-  EXPECT_THAT(broken([](Dataset& d) { d.labels[2] = -1; }), HasSubstr("sample 2: label -1 must"));
+  EXPECT_THAT(with_error([](Dataset& d) { d.labels[2] = -1; }),
+              HasSubstr("sample 2: label -1 must"));
   TrainerOptions o;
   ThreadPool pool(1, true);
   const GridSpec grid = row_of({layer(LayerKind::dense, {{"in", 4}, {"out", 3}})});

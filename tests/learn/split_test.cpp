@@ -115,14 +115,14 @@ TEST(Split, RefusesAPartWithoutSamples) {
 TEST(Folds, PartTheSamplesAndAreAlikeInEveryClass) {
   for (uint64_t seed = 0; seed < 60 && !HasFailure(); ++seed) {
     std::mt19937_64 random(seed);
-    const auto whole = [&](int64_t low, int64_t high) {
+    const auto random_integer = [&](int64_t low, int64_t high) {
       return std::uniform_int_distribution<int64_t>(low, high)(random);
     };
-    const int64_t folds = whole(2, 7), n = whole(folds, 80);
-    const bool classes = whole(0, 3) > 0, shuffle = whole(0, 3) > 0;
+    const int64_t folds = random_integer(2, 7), n = random_integer(folds, 80);
+    const bool classes = random_integer(0, 3) > 0, shuffle = random_integer(0, 3) > 0;
     std::vector<int32_t> labels;
     for (int64_t i = 0; i < n && classes; ++i)
-      labels.push_back(static_cast<int32_t>(std::min(whole(0, 7), whole(0, 7))));
+      labels.push_back(static_cast<int32_t>(std::min(random_integer(0, 7), random_integer(0, 7))));
     std::vector<int> seen(static_cast<size_t>(n));
     std::vector<int64_t> sizes;
     std::map<int32_t, std::vector<int64_t>> of_class;

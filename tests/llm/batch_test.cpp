@@ -78,12 +78,12 @@ void expect_alone(const LanguageModel& model, ActivationMode mode, uint32_t seed
   if (seed % 2 == 1) options.positions = kContext * (kSequences - 1);
   LlmBatch batch = batch_of(model, options);
   std::vector<std::vector<TokenId>> texts(kSequences);
-  std::vector<std::vector<Logits>> wanted(kSequences);
+  std::vector<std::vector<Logits>> expected(kSequences);
   for (size_t s = 0; s < texts.size(); ++s) {
     for (int64_t i = 0; i < kContext; ++i)
       texts[s].push_back(static_cast<TokenId>(any(model.config().vocab_size - 1)));
     if (s > 0 && any(1) == 0) std::copy_n(texts[s - 1].begin(), any(kContext), texts[s].begin());
-    wanted[s] = alone(model, texts[s], kContext, mode, cache);
+    expected[s] = alone(model, texts[s], kContext, mode, cache);
   }
   for (int step = 0; step < 40; ++step) {
     std::vector<LlmBatch::Piece> pieces;
@@ -113,7 +113,7 @@ void expect_alone(const LanguageModel& model, ActivationMode mode, uint32_t seed
       if (!piece.logits) continue;
       const auto last = static_cast<size_t>(batch.position(piece.sequence)) - 1;
       ASSERT_EQ(Logits(logits.begin(), logits.end()),
-                wanted[static_cast<size_t>(piece.sequence)][last])
+                expected[static_cast<size_t>(piece.sequence)][last])
           << "sequence " << piece.sequence << " position " << last << " seed " << seed;
     }
   }
@@ -168,7 +168,7 @@ TEST_P(CacheIn, GivesTheSameBitsForPiecesLanesAndInstructionSets) {
   const std::vector<TokenId> ids =
       test::encode(model, "Once upon a time, there was a little girl named Lily.");
   const std::vector<Logits> exact = alone(model, ids, 64, ActivationMode::q8, DType::f32);
-  Logits wanted;
+  Logits expected;
   int64_t bytes = 0;
   for (const Isa isa : available_isas()) {
     for (const int lanes : {1, 3}) {
@@ -182,15 +182,15 @@ TEST_P(CacheIn, GivesTheSameBitsForPiecesLanesAndInstructionSets) {
         ASSERT_TRUE(session.ok()) << session.error().str();
         ASSERT_TRUE(session->feed(ids).ok());
         const Logits got(session->logits().begin(), session->logits().end());
-        if (wanted.empty()) wanted = got;
-        ASSERT_EQ(got, wanted) << isa_name(isa) << ", " << lanes << " lanes, pieces of " << chunk;
+        if (expected.empty()) expected = got;
+        ASSERT_EQ(got, expected) << isa_name(isa) << ", " << lanes << " lanes, pieces of " << chunk;
         bytes = session->state_bytes();
       }
     }
   }
   float worst = 0;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    worst = std::max(worst, std::fabs(wanted[i] - exact.back()[i]));
+  for (size_t i = 0; i < expected.size(); ++i)
+    worst = std::max(worst, std::fabs(expected[i] - exact.back()[i]));
   EXPECT_LT(worst, GetParam() == DType::q4_0 ? 1.0f : 0.25f);
   EXPECT_EQ(GetParam() == DType::f32, worst == 0);
   RecordProperty("worst", std::to_string(worst));
@@ -293,7 +293,7 @@ TEST(RaggedSessions, RefusePlacesThatThereAreNot) {
       {{{0, 0}, {0, 1}, {0, 2}}, "3 rows are placed; this session was made for 2"},
   };
   for (const auto& [rows, message] : cases) {
-    const Status placed = session->place(rows);
+    const Status placed = session->set_row_positions(rows);
     EXPECT_EQ(placed.ok() ? "" : placed.error().str(), message);
   }
 }

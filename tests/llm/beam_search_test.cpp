@@ -135,13 +135,13 @@ TEST(BeamSearches, FindWhatTransformersRulesFind) {
     const Result<std::vector<BeamFound>> found =
         beam_search(model, cpu_ops(best_isa()), test::pool(), memory, prompt, how);
     ASSERT_TRUE(found.ok()) << found.error().str();
-    const std::vector<Scored> wanted = Evaluator(model, memory.context, prompt, how).run();
-    ASSERT_EQ(found->size(), wanted.size());
-    for (size_t n = 0; n < wanted.size(); ++n) {
-      EXPECT_EQ((*found)[n].ids, wanted[n].ids) << n;
-      EXPECT_NEAR((*found)[n].score, static_cast<double>(wanted[n].score), 1e-5) << n;
-      EXPECT_EQ((*found)[n].ended, wanted[n].ended);
-      ended += wanted[n].ended ? 1 : 0;
+    const std::vector<Scored> expected = Evaluator(model, memory.context, prompt, how).run();
+    ASSERT_EQ(found->size(), expected.size());
+    for (size_t n = 0; n < expected.size(); ++n) {
+      EXPECT_EQ((*found)[n].ids, expected[n].ids) << n;
+      EXPECT_NEAR((*found)[n].score, static_cast<double>(expected[n].score), 1e-5) << n;
+      EXPECT_EQ((*found)[n].ended, expected[n].ended);
+      ended += expected[n].ended ? 1 : 0;
     }
   }
   EXPECT_GT(ended, 20);
@@ -171,14 +171,14 @@ TEST(BeamSearches, OfOneBeamAreGreedy) {
   LlmSession session = test::session(model);
   GenerateOptions greedy;
   greedy.max_tokens = 30;
-  const Result<Generation> wanted = generate(session, model, prompt, greedy);
-  ASSERT_TRUE(wanted.ok());
+  const Result<Generation> expected = generate(session, model, prompt, greedy);
+  ASSERT_TRUE(expected.ok());
   BeamSearch how;
   how.beams = 1;
   how.max_tokens = 30;
   const auto found = beam_search(model, cpu_ops(best_isa()), test::pool(), {}, prompt, how);
   ASSERT_TRUE(found.ok()) << found.error().str();
-  EXPECT_EQ((*found)[0].ids, wanted->token_ids);
+  EXPECT_EQ((*found)[0].ids, expected->token_ids);
 }
 
 TEST(BeamSearches, RefuseWhatCannotBe) {

@@ -37,11 +37,11 @@ std::vector<TokenId> known(const Tokenizer& tokenizer, std::vector<TokenId> ids)
 // The part of decode() of everything after decode(prompt).
 std::string beyond(const Tokenizer& tokenizer, std::vector<TokenId> prompt,
                    const std::vector<TokenId>& drawn) {
-  const std::string told = *tokenizer.decode(prompt);
+  const std::string report = *tokenizer.decode(prompt);
   for (const TokenId id : known(tokenizer, drawn)) prompt.push_back(id);
   const std::string whole = *tokenizer.decode(prompt);
-  EXPECT_EQ(whole.substr(0, told.size()), told);
-  return whole.substr(told.size());
+  EXPECT_EQ(whole.substr(0, report.size()), report);
+  return whole.substr(report.size());
 }
 
 TEST(Continuation, KeepsTheSpaceBetweenThePromptAndTheFirstWord) {
@@ -52,10 +52,10 @@ TEST(Continuation, KeepsTheSpaceBetweenThePromptAndTheFirstWord) {
     const std::vector<TokenId> ids = test::encode(model, prompt);
     for (uint64_t seed = 0; seed < 8; ++seed) {
       LlmSession session = test::session(model);
-      const Result<Generation> told = generate(session, model, ids, hot(seed));
-      ASSERT_TRUE(told.ok()) << told.error().str();
-      EXPECT_EQ(told->text, beyond(tokenizer, ids, told->token_ids)) << prompt;
-      spaces += told->text.rfind(' ', 0) == 0 ? 1 : 0;
+      const Result<Generation> report = generate(session, model, ids, hot(seed));
+      ASSERT_TRUE(report.ok()) << report.error().str();
+      EXPECT_EQ(report->text, beyond(tokenizer, ids, report->token_ids)) << prompt;
+      spaces += report->text.rfind(' ', 0) == 0 ? 1 : 0;
     }
   }
   EXPECT_GT(spaces, 0);
@@ -85,14 +85,14 @@ TEST(Continuation, CountsIdsWithoutATokenAndGoesOn) {
     LlmSession session = test::session(model);
     GenerateOptions options = hot(seed);
     options.stop = {"never in the text"};
-    const Result<Generation> told =
+    const Result<Generation> report =
         generate(session, model, test::encode(model, "Once upon"), options);
-    ASSERT_TRUE(told.ok()) << told.error().str();
-    EXPECT_EQ(told->stop, StopReason::length);
-    EXPECT_EQ(told->token_ids.size(), 40u);
-    const auto with_text = static_cast<int64_t>(known(tokenizer, told->token_ids).size());
-    EXPECT_EQ(told->unknown_tokens, 40 - with_text);
-    unknown += told->unknown_tokens;
+    ASSERT_TRUE(report.ok()) << report.error().str();
+    EXPECT_EQ(report->stop, StopReason::length);
+    EXPECT_EQ(report->token_ids.size(), 40u);
+    const auto with_text = static_cast<int64_t>(known(tokenizer, report->token_ids).size());
+    EXPECT_EQ(report->unknown_tokens, 40 - with_text);
+    unknown += report->unknown_tokens;
   }
   EXPECT_GT(unknown, 0);
 }

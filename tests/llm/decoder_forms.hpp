@@ -150,9 +150,9 @@ class LiteralDecoder {
             static_cast<double>(position) *
             std::pow(c_.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(width));
         double &a = x[head + j], &b = x[head + j + width / 2];
-        const double turned = a * std::cos(angle) - b * std::sin(angle);
+        const double rotated = a * std::cos(angle) - b * std::sin(angle);
         b = b * std::cos(angle) + a * std::sin(angle);
-        a = turned;
+        a = rotated;
       }
     }
   }

@@ -82,10 +82,10 @@ TEST(DecoderForms, GiveTheBitsOfEachSequenceAloneInSharedPasses) {
     Result<LlmBatch> batch = LlmBatch::create(model, cpu_ops(best_isa()), test::pool(), options);
     ASSERT_TRUE(batch.ok()) << batch.error().str();
     std::vector<std::vector<TokenId>> texts;
-    std::vector<std::vector<std::vector<float>>> wanted;
+    std::vector<std::vector<std::vector<float>>> expected;
     for (uint64_t s = 0; s < 3; ++s) {
       texts.push_back(test::random_ids(config, 3 * seed + s, config.max_positions));
-      wanted.push_back(logits_of(model, cpu_ops(best_isa()), texts[s], texts[s].size()));
+      expected.push_back(logits_of(model, cpu_ops(best_isa()), texts[s], texts[s].size()));
     }
     // Sequence s reads s + 1 tokens a pass, so that all have different positions.
     for (bool more = true; more;) {
@@ -104,7 +104,7 @@ TEST(DecoderForms, GiveTheBitsOfEachSequenceAloneInSharedPasses) {
         const std::span<const float> got = batch->logits(piece.sequence);
         const auto last = static_cast<size_t>(batch->position(piece.sequence)) - 1;
         ASSERT_EQ(std::vector<float>(got.begin(), got.end()),
-                  wanted[static_cast<size_t>(piece.sequence)][last])
+                  expected[static_cast<size_t>(piece.sequence)][last])
             << "seed " << seed << ", sequence " << piece.sequence << ", position " << last;
       }
     }
@@ -174,9 +174,9 @@ TEST(LearnedPositions, RefuseWhatASessionHasRoomForButTheTableHasNot) {
   Result<Session> ragged =
       Session::create(model.network(), cpu_ops(best_isa()), test::pool(), Shape{1, 2}, options);
   ASSERT_TRUE(ragged.ok()) << ragged.error().str();
-  const RowPosition places[] = {{0, 20}, {0, 21}};
-  EXPECT_TRUE(ragged->place(std::span(places).first(1)).ok());
-  const Status placed = ragged->place(places);
+  const RowPosition row_positions[] = {{0, 20}, {0, 21}};
+  EXPECT_TRUE(ragged->set_row_positions(std::span(row_positions).first(1)).ok());
+  const Status placed = ragged->set_row_positions(row_positions);
   ASSERT_FALSE(placed.ok());
   EXPECT_EQ(placed.error().str(), "position 21 of sequence 0 is not among 21 of 1");
 }

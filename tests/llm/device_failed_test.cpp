@@ -71,8 +71,8 @@ void expect_the_same_words(const GenerateOptions& how) {
   // In a body, in a head, in the prompt, in the text.
   for (const int lists : {0, 1, 2, 3, 4, 7, 20, 21, 40}) {
     FailingDevice device(lists);
-    std::vector<std::string> told;
-    options.device_failed = [&](const Error& why) { told.push_back(why.str()); };
+    std::vector<std::string> report;
+    options.device_failed = [&](const Error& why) { report.push_back(why.str()); };
     Result<LlmSession> made = LlmSession::create(model, device.ops(), pool(), options);
     ASSERT_TRUE(made.ok()) << made.error().str();
     std::string text;
@@ -83,7 +83,7 @@ void expect_the_same_words(const GenerateOptions& how) {
     ASSERT_TRUE(got.ok()) << got.error().str();
     EXPECT_EQ(got->token_ids, expected->token_ids) << lists;
     EXPECT_EQ(text, expected->text) << lists;
-    EXPECT_EQ(told, std::vector<std::string>{"the device was lost"}) << lists;
+    EXPECT_EQ(report, std::vector<std::string>{"the device was lost"}) << lists;
   }
 }
 
@@ -115,9 +115,9 @@ TEST(DeviceFailed, WhatWasForgottenIsNotFedAgain) {
   const std::span<const TokenId> all = ids;
   ASSERT_GT(all.size(), 8u);
   FailingDevice device(6);
-  int told = 0;
+  int report = 0;
   LlmSessionOptions options;
-  options.device_failed = [&](const Error&) { ++told; };
+  options.device_failed = [&](const Error&) { ++report; };
   Result<LlmSession> made = LlmSession::create(model, device.ops(), pool(), options);
   ASSERT_TRUE(made.ok());
   LlmSession straight = session(model);
@@ -128,7 +128,7 @@ TEST(DeviceFailed, WhatWasForgottenIsNotFedAgain) {
     ASSERT_TRUE(s->feed(all.subspan(3, 2)).ok());
     ASSERT_TRUE(s->feed(all.subspan(7)).ok());
   }
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(report, 1);
   EXPECT_EQ(made->position(), straight.position());
   EXPECT_TRUE(
       std::equal(straight.logits().begin(), straight.logits().end(), made->logits().begin()));
@@ -142,13 +142,13 @@ TEST(DeviceFailed, ABatchGoesOnOnTheHostWithTheSameBits) {
   ASSERT_GT(all.size(), 26u);
   for (int lists = 0; lists < 6; ++lists) {
     FailingDevice device(lists);
-    int told = 0;
+    int report = 0;
     LlmBatchOptions options;
     options.sequences = 3;
     options.context = 64;
     options.chunk = 12;
     Result<LlmBatch> host = LlmBatch::create(model, cpu_ops(best_isa()), pool(), options);
-    options.device_failed = [&](const Error&) { ++told; };
+    options.device_failed = [&](const Error&) { ++report; };
     Result<LlmBatch> made = LlmBatch::create(model, device.ops(), pool(), options);
     ASSERT_TRUE(made.ok()) << made.error().str();
     std::vector<float> logits[2];
@@ -171,7 +171,7 @@ TEST(DeviceFailed, ABatchGoesOnOnTheHostWithTheSameBits) {
       feed({{0, all.subspan(12, 4)}, {1, all.subspan(6, 1)}});
       feed({{0, all.subspan(16, 1)}, {2, all.subspan(19, 1)}});
     }
-    EXPECT_EQ(told, lists < 5 ? 1 : 0) << lists;
+    EXPECT_EQ(report, lists < 5 ? 1 : 0) << lists;
     EXPECT_EQ(logits[1], logits[0]) << lists;
   }
 }

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Told {
+struct Output {
   Generation result;
   std::vector<std::string> pieces;
   int64_t position = 0;
@@ -26,20 +26,20 @@ struct Told {
   }
 };
 
-Told tell(const GenerateOptions& options, LlmSessionOptions session_options = {},
-          std::string_view prompt = "Once upon a time") {
+Output run_generate(const GenerateOptions& options, LlmSessionOptions session_options = {},
+                    std::string_view prompt = "Once upon a time") {
   const LanguageModel& model = test::stories();
   LlmSession session = test::session(model, session_options);
-  Told told;
+  Output output;
   Result<Generation> result =
       generate(session, model, test::encode(model, prompt), options, [&](std::string_view text) {
-        told.pieces.emplace_back(text);
+        output.pieces.emplace_back(text);
         return true;
       });
   EXPECT_TRUE(result.ok()) << result.error().str();
-  if (result.ok()) told.result = std::move(*result);
-  told.position = session.position();
-  return told;
+  if (result.ok()) output.result = std::move(*result);
+  output.position = session.position();
+  return output;
 }
 
 GenerateOptions tokens(int64_t max_tokens) {
@@ -49,76 +49,76 @@ GenerateOptions tokens(int64_t max_tokens) {
 }
 
 TEST(Generate, EndsAtTheLengthAndFeedsNoTokenAfterIt) {
-  const Told told = tell(tokens(10));
-  EXPECT_EQ(told.result.stop, StopReason::length);
-  EXPECT_EQ(told.result.token_ids.size(), 10u);
-  EXPECT_EQ(told.result.prompt_tokens, 4);
-  EXPECT_EQ(told.result.decode_steps, 9);
-  EXPECT_EQ(told.position, 4 + 9);
-  EXPECT_EQ(told.joined(), told.result.text);
+  const Output output = run_generate(tokens(10));
+  EXPECT_EQ(output.result.stop, StopReason::length);
+  EXPECT_EQ(output.result.token_ids.size(), 10u);
+  EXPECT_EQ(output.result.prompt_tokens, 4);
+  EXPECT_EQ(output.result.decode_steps, 9);
+  EXPECT_EQ(output.position, 4 + 9);
+  EXPECT_EQ(output.joined(), output.result.text);
 }
 
 TEST(Generate, OfNoTokensOnlyReadsThePrompt) {
-  const Told told = tell(tokens(0));
-  EXPECT_EQ(told.result.stop, StopReason::length);
-  EXPECT_TRUE(told.result.token_ids.empty());
-  EXPECT_EQ(told.position, 4);
+  const Output output = run_generate(tokens(0));
+  EXPECT_EQ(output.result.stop, StopReason::length);
+  EXPECT_TRUE(output.result.token_ids.empty());
+  EXPECT_EQ(output.position, 4);
 }
 
 TEST(Generate, EndsAtTheEndTokenWhichIsNotPartOfTheResult) {
-  const Told told = tell(tokens(400));
-  ASSERT_EQ(told.result.stop, StopReason::eos);
-  EXPECT_EQ(told.position, 4 + static_cast<int64_t>(told.result.token_ids.size()));
-  EXPECT_EQ(told.result.decode_steps, told.position - 4);
-  for (const TokenId id : told.result.token_ids)
+  const Output output = run_generate(tokens(400));
+  ASSERT_EQ(output.result.stop, StopReason::eos);
+  EXPECT_EQ(output.position, 4 + static_cast<int64_t>(output.result.token_ids.size()));
+  EXPECT_EQ(output.result.decode_steps, output.position - 4);
+  for (const TokenId id : output.result.token_ids)
     EXPECT_FALSE(test::stories().tokenizer()->is_special(id));
-  GenerateOptions more = tokens(static_cast<int64_t>(told.result.token_ids.size()) + 1);
+  GenerateOptions more = tokens(static_cast<int64_t>(output.result.token_ids.size()) + 1);
   more.ignore_eos = true;
-  const Told longer = tell(more);
+  const Output longer = run_generate(more);
   EXPECT_EQ(longer.result.stop, StopReason::length);
   EXPECT_TRUE(test::stories().tokenizer()->is_special(longer.result.token_ids.back()));
-  EXPECT_EQ(longer.result.text, told.result.text);  // special tokens have no text
+  EXPECT_EQ(longer.result.text, output.result.text);  // special tokens have no text
 }
 
 TEST(Generate, EndsAtTokensTheCallerNames) {
-  const Told plain = tell(tokens(10));
+  const Output plain = run_generate(tokens(10));
   GenerateOptions options = tokens(10);
   options.eos_ids = {plain.result.token_ids[5]};
-  const Told told = tell(options);
-  EXPECT_EQ(told.result.stop, StopReason::eos);
-  EXPECT_EQ(told.result.token_ids.size(), 5u);
+  const Output output = run_generate(options);
+  EXPECT_EQ(output.result.stop, StopReason::eos);
+  EXPECT_EQ(output.result.token_ids.size(), 5u);
 }
 
 TEST(Generate, EndsBeforeAStopString) {
-  const std::string whole = tell(tokens(60)).result.text;
+  const std::string whole = run_generate(tokens(60)).result.text;
   for (const std::string& stop : {std::string("."), whole.substr(20, 9), whole.substr(0, 3)}) {
     GenerateOptions options = tokens(60);
     options.stop = {"never in the text", stop};
-    const Told told = tell(options);
-    EXPECT_EQ(told.result.stop, StopReason::stop_string);
-    EXPECT_EQ(told.result.text, whole.substr(0, whole.find(stop)));
-    EXPECT_EQ(told.joined(), told.result.text);
+    const Output output = run_generate(options);
+    EXPECT_EQ(output.result.stop, StopReason::stop_string);
+    EXPECT_EQ(output.result.text, whole.substr(0, whole.find(stop)));
+    EXPECT_EQ(output.joined(), output.result.text);
   }
 }
 
 TEST(Generate, GivesOutTextHeldForAStopStringThatNeverCame) {
-  const std::string whole = tell(tokens(12)).result.text;
+  const std::string whole = run_generate(tokens(12)).result.text;
   GenerateOptions options = tokens(12);
   options.stop = {whole.substr(whole.size() - 4) + "\x01"};
-  const Told told = tell(options);
-  EXPECT_EQ(told.result.text, whole);
-  EXPECT_EQ(told.result.stop, StopReason::length);
+  const Output output = run_generate(options);
+  EXPECT_EQ(output.result.text, whole);
+  EXPECT_EQ(output.result.stop, StopReason::length);
 }
 
 TEST(Generate, EndsWhenTheContextIsFull) {
   LlmSessionOptions small;
   small.context = 20;
-  const Told told = tell(tokens(100), small);
-  EXPECT_EQ(told.result.stop, StopReason::context);
-  EXPECT_EQ(told.position, 20);
-  EXPECT_EQ(told.result.token_ids.size(), 17u);  // 16 fed after the prompt, one more drawn
-  EXPECT_EQ(told.result.decode_steps, 16);
-  EXPECT_EQ(told.result.token_ids, tell(tokens(17)).result.token_ids);
+  const Output output = run_generate(tokens(100), small);
+  EXPECT_EQ(output.result.stop, StopReason::context);
+  EXPECT_EQ(output.position, 20);
+  EXPECT_EQ(output.result.token_ids.size(), 17u);  // 16 fed after the prompt, one more drawn
+  EXPECT_EQ(output.result.decode_steps, 16);
+  EXPECT_EQ(output.result.token_ids, run_generate(tokens(17)).result.token_ids);
 }
 
 // A new session reads the remaining tokens again for every token.
@@ -159,10 +159,10 @@ TEST(Generate, ForgetsAPartOfAFullContextWhereItMay) {
     options.shift_tokens = c.shift;
     LlmSessionOptions small;
     small.context = c.context;
-    const Told told = tell(options, small);
-    EXPECT_EQ(told.result.stop, StopReason::length);
-    EXPECT_GT(told.result.forgotten_tokens, 0);
-    EXPECT_EQ(told.result.token_ids,
+    const Output output = run_generate(options, small);
+    EXPECT_EQ(output.result.stop, StopReason::length);
+    EXPECT_GT(output.result.forgotten_tokens, 0);
+    EXPECT_EQ(output.result.token_ids,
               with_forgetting(prompt, static_cast<size_t>(c.context), static_cast<size_t>(c.keep),
                               static_cast<size_t>(c.shift), 45));
   }
@@ -192,7 +192,7 @@ TEST(Generate, OfAPromptReadInPiecesIsTheSame) {
   std::string prompt;
   for (int i = 0; i < 30; ++i) prompt += "Once upon a time there was a little rabbit. ";
   GenerateOptions options = tokens(20);
-  const Told plain = tell(options, {}, prompt);
+  const Output plain = run_generate(options, {}, prompt);
   int64_t last = 0;
   options.prefill_progress = [&](int64_t done, int64_t total) {
     EXPECT_GT(done, last);
@@ -200,7 +200,7 @@ TEST(Generate, OfAPromptReadInPiecesIsTheSame) {
     EXPECT_LE(done, total);
     return true;
   };
-  const Told pieces = tell(options, {}, prompt);
+  const Output pieces = run_generate(options, {}, prompt);
   EXPECT_EQ(pieces.result.token_ids, plain.result.token_ids);
   EXPECT_EQ(last, plain.result.prompt_tokens);
 }
@@ -212,9 +212,9 @@ TEST(Generate, ForgetsTheSameBesideGuesses) {
     options.shift_context = true;
     LlmSessionOptions small;
     small.context = context;
-    const Told plain = tell(options, small);
+    const Output plain = run_generate(options, small);
     options.lookup = true;
-    const Told guessed = tell(options, small);
+    const Output guessed = run_generate(options, small);
     EXPECT_GT(guessed.result.guessed, 0);
     EXPECT_EQ(guessed.result.token_ids, plain.result.token_ids);
     EXPECT_EQ(guessed.result.forgotten_tokens, plain.result.forgotten_tokens);
@@ -243,7 +243,7 @@ TEST(Generate, GoesOnFromWhatTheSessionHolds) {
   ASSERT_TRUE(second.ok());
   std::vector<TokenId> all = first->token_ids;
   all.insert(all.end(), second->token_ids.begin(), second->token_ids.end());
-  EXPECT_EQ(all, tell(tokens(16)).result.token_ids);
+  EXPECT_EQ(all, run_generate(tokens(16)).result.token_ids);
 }
 
 TEST(Generate, SamplesTheSameTextForTheSameSeedAndAnyChunk) {
@@ -253,10 +253,10 @@ TEST(Generate, SamplesTheSameTextForTheSameSeedAndAnyChunk) {
   options.sampler.seed = 5;
   LlmSessionOptions chunked;
   chunked.chunk = 3;
-  const Told a = tell(options), b = tell(options, chunked);
+  const Output a = run_generate(options), b = run_generate(options, chunked);
   EXPECT_EQ(a.result.token_ids, b.result.token_ids);
   options.sampler.seed = 6;
-  EXPECT_NE(tell(options).result.token_ids, a.result.token_ids);
+  EXPECT_NE(run_generate(options).result.token_ids, a.result.token_ids);
 }
 
 // A model at a high temperature writes all kinds of bytes; the output always has whole characters.
@@ -267,12 +267,12 @@ TEST(Generate, NeverSplitsACharacter) {
     options.sampler.seed = seed;
     options.ignore_eos = true;
     options.stop = {"\xE2\x82\xAC", "\xC3\xA9t\xC3\xA9"};
-    const Told told = tell(options);
-    for (const std::string& piece : told.pieces) {
+    const Output output = run_generate(options);
+    for (const std::string& piece : output.pieces) {
       EXPECT_FALSE(piece.empty());
       EXPECT_TRUE(text::is_valid_utf8(piece));
     }
-    EXPECT_EQ(told.joined(), *test::stories().tokenizer()->decode(told.result.token_ids));
+    EXPECT_EQ(output.joined(), *test::stories().tokenizer()->decode(output.result.token_ids));
   }
 }
 
@@ -343,7 +343,7 @@ TEST(Generate, TellsTheProbabilityOfEveryToken) {
     GenerateOptions options = tokens(24);
     options.sampler.temperature = temperature;
     options.sampler.seed = 5;
-    const Told plain = tell(options);
+    const Output plain = run_generate(options);
     std::vector<Token> seen;
     std::vector<std::vector<TokenChoice>> tops;
     std::string text;
@@ -355,21 +355,21 @@ TEST(Generate, TellsTheProbabilityOfEveryToken) {
       text += token.text;
       return true;
     };
-    const Told told = tell(options);
-    EXPECT_EQ(told.result.token_ids, plain.result.token_ids) << "asking changes nothing";
-    ASSERT_EQ(seen.size(), told.result.token_ids.size());
-    ASSERT_EQ(told.result.logprobs.size(), seen.size());
-    EXPECT_EQ(told.result.text.substr(0, text.size()), text);
+    const Output output = run_generate(options);
+    EXPECT_EQ(output.result.token_ids, plain.result.token_ids) << "asking changes nothing";
+    ASSERT_EQ(seen.size(), output.result.token_ids.size());
+    ASSERT_EQ(output.result.logprobs.size(), seen.size());
+    EXPECT_EQ(output.result.text.substr(0, text.size()), text);
     // Another session, fed one token at a time, has the logits.
     const LanguageModel& model = test::stories();
     LlmSession session = test::session(model, {});
     ASSERT_TRUE(session.feed(test::encode(model, "Once upon a time")).ok());
     for (size_t i = 0; i < seen.size(); ++i) {
       const std::vector<double> expected = log_softmax(session.logits());
-      EXPECT_EQ(seen[i].id, told.result.token_ids[i]);
+      EXPECT_EQ(seen[i].id, output.result.token_ids[i]);
       EXPECT_NEAR(static_cast<double>(seen[i].logprob), expected[static_cast<size_t>(seen[i].id)],
                   1e-5);
-      EXPECT_EQ(seen[i].logprob, told.result.logprobs[i]);
+      EXPECT_EQ(seen[i].logprob, output.result.logprobs[i]);
       ASSERT_EQ(tops[i].size(), 4u);
       for (size_t t = 0; t < 4; ++t) {
         EXPECT_NEAR(static_cast<double>(tops[i][t].logprob),
@@ -387,9 +387,9 @@ TEST(Generate, StopsWhereTheListenerSaysSo) {
   GenerateOptions options = tokens(24);
   int heard = 0;
   options.on_token = [&](const Token&) { return ++heard < 3; };
-  const Told told = tell(options);
-  EXPECT_EQ(told.result.stop, StopReason::cancelled);
-  EXPECT_EQ(told.result.token_ids.size(), 3u);
+  const Output output = run_generate(options);
+  EXPECT_EQ(output.result.stop, StopReason::cancelled);
+  EXPECT_EQ(output.result.token_ids.size(), 3u);
   options.top_logprobs = -1;
   LlmSession session = test::session(test::stories(), {});
   EXPECT_THAT(generate(session, test::stories(), test::encode(test::stories(), "a"), options)

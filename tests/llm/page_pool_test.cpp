@@ -36,7 +36,7 @@ struct Rig {
     for (std::vector<int32_t>& table : tables) out.emplace_back(table);
     return out;
   }
-  size_t place(size_t s, size_t position) const {
+  size_t flat_index(size_t s, size_t position) const {
     return static_cast<size_t>(tables[s][position / 16]) * 16 + position % 16;
   }
   bool feed(size_t s, const Tokens& more) {
@@ -53,14 +53,14 @@ struct Rig {
     if (!room) return false;
     texts[s].insert(texts[s].end(), more.begin(), more.end());
     for (auto p = static_cast<size_t>(from); p < texts[s].size(); ++p)
-      memory[place(s, p)] = written(texts[s], p);
+      memory[flat_index(s, p)] = written(texts[s], p);
     pool.read(static_cast<int64_t>(s), texts[s]);
     return true;
   }
   void expect_own_texts(uint32_t seed) const {
     for (size_t s = 0; s < texts.size(); ++s) {
       for (size_t p = 0; p < texts[s].size(); ++p) {
-        ASSERT_EQ(memory[place(s, p)], written(texts[s], p))
+        ASSERT_EQ(memory[flat_index(s, p)], written(texts[s], p))
             << "seed " << seed << " sequence " << s << " position " << p;
       }
     }
@@ -116,10 +116,10 @@ class RandomPool {
         return;
       case 2: {
         rig.pool.release(sequence, text);
-        const Tokens wanted = some(any(capacity));
-        const int64_t count = rig.pool.adopt(sequence, wanted);
-        ASSERT_LE(count, static_cast<int64_t>(wanted.size()));
-        text.assign(wanted.begin(), wanted.begin() + count);
+        const Tokens requested = some(any(capacity));
+        const int64_t count = rig.pool.adopt(sequence, requested);
+        ASSERT_LE(count, static_cast<int64_t>(requested.size()));
+        text.assign(requested.begin(), requested.begin() + count);
         return;
       }
       default: {
@@ -134,8 +134,8 @@ class RandomPool {
 };
 
 TEST(PagePools, LetEverySequenceFindItsOwnText) {
-  const char* many = std::getenv("LOOM_POOL_CASES");
-  const int cases = many != nullptr ? std::atoi(many) : 300;
+  const char* setting = std::getenv("LOOM_POOL_CASES");
+  const int cases = setting != nullptr ? std::atoi(setting) : 300;
   int64_t found = 0, evicted = 0;
   for (int i = 0; i < cases; ++i) {
     RandomPool pool(static_cast<uint32_t>(i));

@@ -235,8 +235,8 @@ void expect_chances(Sampler& sampler, TokenId drawn, const SamplerOracle& oracle
   constexpr double kClose = 1e-4;  // the sampler's logits and exponentials are floats
   std::vector<TokenChoice> top;
   const float own = sampler.chances(drawn, most, top);
-  const std::vector<Chance>& wanted = oracle.drawn_by();
-  if (wanted.empty()) {
+  const std::vector<Chance>& expected = oracle.drawn_by();
+  if (expected.empty()) {
     EXPECT_EQ(own, 0.0f);
     ASSERT_EQ(top.size(), static_cast<size_t>(most > 0));
     if (most > 0) {
@@ -245,17 +245,17 @@ void expect_chances(Sampler& sampler, TokenId drawn, const SamplerOracle& oracle
     return;
   }
   const auto same = [&](const Chance& c) { return c.id == drawn; };
-  const auto found = std::find_if(wanted.begin(), wanted.end(), same);
-  ASSERT_NE(found, wanted.end());
+  const auto found = std::find_if(expected.begin(), expected.end(), same);
+  ASSERT_NE(found, expected.end());
   EXPECT_NEAR(std::exp(own), found->p, kClose);
-  EXPECT_LE(top.size(), std::min(wanted.size(), static_cast<size_t>(most)));
-  for (size_t i = 0; i < std::min(wanted.size(), static_cast<size_t>(most)); ++i) {
+  EXPECT_LE(top.size(), std::min(expected.size(), static_cast<size_t>(most)));
+  for (size_t i = 0; i < std::min(expected.size(), static_cast<size_t>(most)); ++i) {
     if (i >= top.size()) {  // tokens without probability are not listed
-      EXPECT_LT(wanted[i].p, kClose);
+      EXPECT_LT(expected[i].p, kClose);
       continue;
     }
-    EXPECT_EQ(top[i].id, wanted[i].id);
-    EXPECT_NEAR(std::exp(top[i].logprob), wanted[i].p, kClose);
+    EXPECT_EQ(top[i].id, expected[i].id);
+    EXPECT_NEAR(std::exp(top[i].logprob), expected[i].p, kClose);
   }
 }
 
@@ -265,7 +265,7 @@ class RandomSampling {
   double real(double low, double high) {
     return low + (high - low) * (static_cast<double>(engine_() >> 11) / 9007199254740992.0);
   }
-  int64_t whole(int64_t low, int64_t high) {
+  int64_t random_integer(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
   }
   bool chance(double p) { return real(0, 1) < p; }
@@ -278,9 +278,9 @@ class RandomSampling {
   }
   std::vector<TokenId> history(int64_t vocab) {
     std::vector<TokenId> out;
-    const int64_t few = std::max<int64_t>(1, std::min<int64_t>(vocab, whole(2, 8)));
-    for (int64_t i = whole(0, 60); i > 0; --i)
-      out.push_back(static_cast<TokenId>(whole(chance(0.02) ? -2 : 0, few)));
+    const int64_t small = std::max<int64_t>(1, std::min<int64_t>(vocab, random_integer(2, 8)));
+    for (int64_t i = random_integer(0, 60); i > 0; --i)
+      out.push_back(static_cast<TokenId>(random_integer(chance(0.02) ? -2 : 0, small)));
     return out;
   }
   SamplerOptions options(int64_t vocab) {
@@ -288,19 +288,19 @@ class RandomSampling {
     const auto f = [&](double low, double high) { return static_cast<float>(real(low, high)); };
     o.seed = engine_();
     if (chance(0.9)) o.temperature = f(0.3, 2);
-    if (chance(0.4)) o.top_k = whole(1, vocab + 3);
+    if (chance(0.4)) o.top_k = random_integer(1, vocab + 3);
     if (chance(0.4)) o.top_p = f(0.2, 1);
     if (chance(0.3)) o.min_p = f(0, 0.5);
     if (chance(0.3)) o.repetition_penalty = f(0.7, 2);
     if (chance(0.3)) o.frequency_penalty = f(-0.5, 1);
     if (chance(0.3)) o.presence_penalty = f(-0.5, 1);
-    if (chance(0.5)) o.repetition_window = whole(0, 70);
-    if (chance(0.2)) o.no_repeat_ngram = whole(1, 5);
+    if (chance(0.5)) o.repetition_window = random_integer(0, 70);
+    if (chance(0.2)) o.no_repeat_ngram = random_integer(1, 5);
     if (chance(0.3)) {
       o.dry.multiplier = f(0.1, 2);
       o.dry.base = f(1, 2.5);
-      o.dry.allowed_length = whole(0, 5);
-      o.dry.window = whole(0, 1) * whole(1, 70);
+      o.dry.allowed_length = random_integer(0, 5);
+      o.dry.window = random_integer(0, 1) * random_integer(1, 70);
     }
     if (chance(0.3)) o.typical_p = f(0.1, 0.99);
     if (chance(0.3)) o.top_n_sigma = f(0.3, 3);
@@ -313,14 +313,14 @@ class RandomSampling {
       o.dynamic_exponent = f(0.5, 2);
     }
     if (chance(0.2)) {
-      o.mirostat = whole(1, 2);
+      o.mirostat = random_integer(1, 2);
       o.mirostat_tau = f(1, 6);
       o.mirostat_eta = f(0.05, 0.5);
     }
-    for (int64_t i = chance(0.3) ? whole(1, 4) : 0; i > 0; --i)
-      o.logit_bias.push_back({static_cast<TokenId>(whole(0, vocab - 1)), f(-4, 4)});
-    for (int64_t i = chance(0.3) ? whole(1, 4) : 0; i > 0; --i)
-      o.banned_tokens.push_back(static_cast<TokenId>(whole(0, vocab - 1)));
+    for (int64_t i = chance(0.3) ? random_integer(1, 4) : 0; i > 0; --i)
+      o.logit_bias.push_back({static_cast<TokenId>(random_integer(0, vocab - 1)), f(-4, 4)});
+    for (int64_t i = chance(0.3) ? random_integer(1, 4) : 0; i > 0; --i)
+      o.banned_tokens.push_back(static_cast<TokenId>(random_integer(0, vocab - 1)));
     return o;
   }
 
@@ -329,13 +329,13 @@ class RandomSampling {
 };
 
 TEST(SamplerOracle, AgreesOnRandomOptionsLogitsAndHistories) {
-  const char* wanted = std::getenv("LOOM_SAMPLER_CASES");
-  const int cases = wanted != nullptr ? std::atoi(wanted) : 600;
+  const char* expected = std::getenv("LOOM_SAMPLER_CASES");
+  const int cases = expected != nullptr ? std::atoi(expected) : 600;
   int draws = 0, none = 0;
   for (int i = 0; i < cases; ++i) {
     SCOPED_TRACE("case " + std::to_string(i));
     RandomSampling random(static_cast<uint64_t>(i) + 1);
-    const int64_t vocab = random.whole(2, 200);
+    const int64_t vocab = random.random_integer(2, 200);
     const SamplerOptions options = random.options(vocab);
     Result<Sampler> sampler = Sampler::create(options, vocab);
     ASSERT_TRUE(sampler.ok()) << sampler.error().str();
@@ -345,7 +345,7 @@ TEST(SamplerOracle, AgreesOnRandomOptionsLogitsAndHistories) {
       const std::vector<float> logits = random.logits(vocab);
       const TokenId id = sampler->next(logits, history);
       ASSERT_EQ(id, oracle.next(logits, history)) << "draw " << n;
-      if (id >= 0) expect_chances(*sampler, id, oracle, random.whole(0, 12));
+      if (id >= 0) expect_chances(*sampler, id, oracle, random.random_integer(0, 12));
       ++draws;
       none += id < 0 ? 1 : 0;
       if (id >= 0) history.push_back(id);
@@ -358,7 +358,7 @@ TEST(SamplerOracle, AgreesOnRandomOptionsLogitsAndHistories) {
 TEST(SamplerOracle, ATokenThatIsNotAllowedIsNeverDrawn) {
   for (uint64_t i = 0; i < 200; ++i) {
     RandomSampling random(i + 5000);
-    const int64_t vocab = random.whole(2, 150);
+    const int64_t vocab = random.random_integer(2, 150);
     Result<Sampler> sampler = Sampler::create(random.options(vocab), vocab);
     ASSERT_TRUE(sampler.ok());
     std::vector<uint64_t> allowed(static_cast<size_t>(vocab + 63) / 64);

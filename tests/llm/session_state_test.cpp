@@ -35,8 +35,8 @@ TEST_P(StateIn, ASessionGoesOnWithTheBitsOfOneThatNeverStopped) {
   LlmSession whole = test::session(model, in_cache(GetParam()));
   ASSERT_TRUE(whole.feed(prompt).ok());
   const std::string file = saved(whole);
-  const Result<Generation> wanted = generate(whole, model, {}, options);
-  ASSERT_TRUE(wanted.ok());
+  const Result<Generation> expected = generate(whole, model, {}, options);
+  ASSERT_TRUE(expected.ok());
   // In a session of another context and pieces, which had read something else.
   LlmSession other = test::session(model, in_cache(GetParam(), 48));
   ASSERT_TRUE(other.feed(test::encode(model, "Tom had a red ball and a dog")).ok());
@@ -46,7 +46,7 @@ TEST_P(StateIn, ASessionGoesOnWithTheBitsOfOneThatNeverStopped) {
   EXPECT_EQ(saved(other), file);
   const Result<Generation> got = generate(other, model, {}, options);
   ASSERT_TRUE(got.ok()) << got.error().str();
-  EXPECT_EQ(got->token_ids, wanted->token_ids);
+  EXPECT_EQ(got->token_ids, expected->token_ids);
 }
 
 TEST_P(StateIn, TokensThatWereForgottenLeaveNothingInIt) {

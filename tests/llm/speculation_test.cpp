@@ -130,8 +130,8 @@ struct Contest {
 
 // LOOM_GUESSES: tokens that are guessed at a time.
 int64_t guesses_of_contest() {
-  const char* many = std::getenv("LOOM_GUESSES");
-  return many != nullptr ? std::atoi(many) : 6;
+  const char* setting = std::getenv("LOOM_GUESSES");
+  return setting != nullptr ? std::atoi(setting) : 6;
 }
 
 // Processor time of this process, independent of other load.
@@ -176,8 +176,8 @@ void contest(const LanguageModel& model, const Guessing& guessing, LlmSession& s
 }
 
 void hold_contests(const LanguageModel& model, const Guessing& guessing) {
-  const char* many = std::getenv("LOOM_PROMPTS");
-  const int prompts = many != nullptr ? std::atoi(many) : 24;
+  const char* setting = std::getenv("LOOM_PROMPTS");
+  const int prompts = setting != nullptr ? std::atoi(setting) : 24;
   ThreadPool one(1);
   LlmSession session = *LlmSession::create(model, cpu_ops(best_isa()), one, {});
   std::mt19937_64 engine(11);

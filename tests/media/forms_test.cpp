@@ -103,12 +103,12 @@ TEST(Pictures16, KeepTheirValues) {
 #endif
   ArrayFile forms = golden("forms.npz");
   for (const int i : {0, 1}) {
-    const Result<Image> picture = decode_picture(bytes_of(forms, cat("p", i)), "a.png", {});
-    ASSERT_TRUE(picture.ok()) << picture.error().str();
-    EXPECT_TRUE(picture->pixels.empty());
-    const PictureShape shape{i == 0 ? 1 : 3, picture->height, picture->width};
+    const Result<Image> image = decode_picture(bytes_of(forms, cat("p", i)), "a.png", {});
+    ASSERT_TRUE(image.ok()) << image.error().str();
+    EXPECT_TRUE(image->pixels.empty());
+    const PictureShape shape{i == 0 ? 1 : 3, image->height, image->width};
     std::vector<float> values(static_cast<size_t>(shape.count()));
-    fit_picture(*picture, PictureFit::stretch, shape, values);
+    fit_picture(*image, PictureFit::stretch, shape, values);
     EXPECT_EQ(values, floats_of(forms, cat("q", i)));
   }
 }
@@ -117,14 +117,14 @@ TEST(PictureForms, ThatAreNotReadAreNamedWithWhatToDo) {
 #ifdef LOOM_WITHOUT_PICTURES
   GTEST_SKIP() << "this build has no libpng and libjpeg";
 #endif
-  const auto said = [](std::string text) {
+  const auto message = [](std::string text) {
     return decode_picture(std::as_bytes(std::span(text)), "a", {}).error().str();
   };
-  EXPECT_THAT(said("RIFF\x10\0\0\0WEBPVP8 ...."), HasSubstr("neither"));
-  EXPECT_THAT(said(std::string("RIFF\x10\x01\x01\x01WEBPVP8 ", 16)),
+  EXPECT_THAT(message("RIFF\x10\0\0\0WEBPVP8 ...."), HasSubstr("neither"));
+  EXPECT_THAT(message(std::string("RIFF\x10\x01\x01\x01WEBPVP8 ", 16)),
               HasSubstr("this is a WebP image, which Loom does not read; save it as PNG"));
-  EXPECT_THAT(said("BM6\x01............"), HasSubstr("a BMP image"));
-  EXPECT_THAT(said(std::string("II*\0aaaaaaaaaaaaa", 16)), HasSubstr("a TIFF image"));
+  EXPECT_THAT(message("BM6\x01............"), HasSubstr("a BMP image"));
+  EXPECT_THAT(message(std::string("II*\0aaaaaaaaaaaaa", 16)), HasSubstr("a TIFF image"));
   EXPECT_TRUE(is_unread_picture_name("a.WebP"));
 }
 

@@ -38,7 +38,7 @@ class Goldens {
   int32_t count_ = 0;
 };
 
-class Pictures : public ::testing::Test {
+class ImageSamples : public ::testing::Test {
  protected:
   void SetUp() override {
 #ifdef LOOM_WITHOUT_PICTURES
@@ -47,35 +47,35 @@ class Pictures : public ::testing::Test {
   }
 };
 
-TEST_F(Pictures, HaveThePixelsOfPillow) {
+TEST_F(ImageSamples, HaveThePixelsOfPillow) {
   Goldens goldens;
   for (int32_t i = 0; i < goldens.count(); ++i) {
     const std::vector<std::byte> bytes = goldens.file(i);
     ASSERT_TRUE(is_picture(bytes));
-    const Result<Image> picture = decode_picture(bytes, cat(i), {});
-    ASSERT_TRUE(picture.ok()) << picture.error().str();
+    const Result<Image> image = decode_picture(bytes, cat(i), {});
+    ASSERT_TRUE(image.ok()) << image.error().str();
     const ArrayView want = goldens.find(cat("p", i));
-    ASSERT_EQ(picture->height, want.shape[0]) << i;
-    ASSERT_EQ(picture->width, want.shape[1]) << i;
-    ASSERT_EQ(picture->channels, want.shape[2]) << i;
+    ASSERT_EQ(image->height, want.shape[0]) << i;
+    ASSERT_EQ(image->width, want.shape[1]) << i;
+    ASSERT_EQ(image->channels, want.shape[2]) << i;
     int worst = 0;
-    for (size_t k = 0; k < picture->pixels.size(); ++k)
-      worst = std::max(worst, std::abs(picture->pixels[k] - static_cast<int>(want.data[k])));
+    for (size_t k = 0; k < image->pixels.size(); ++k)
+      worst = std::max(worst, std::abs(image->pixels[k] - static_cast<int>(want.data[k])));
     EXPECT_EQ(worst, 0) << i;
   }
 }
 
-TEST_F(Pictures, MeetAnInputAsPillowResizesThem) {
+TEST_F(ImageSamples, MeetAnInputAsPillowResizesThem) {
   Goldens goldens;
   double worst = 0;
   for (int32_t i = 0; i < goldens.count(); ++i) {
-    const Image picture = decode_picture(goldens.file(i), cat(i), {}).or_exit();
+    const Image image = decode_picture(goldens.file(i), cat(i), {}).or_exit();
     for (const std::string_view name : {"crop", "stretch", "pad"}) {
       const ArrayView want = goldens.find(cat(name, i));
       const std::vector<float> values = array_f32(want).or_exit();
       const PictureShape shape{want.shape[0], want.shape[1], want.shape[2]};
       std::vector<float> got(values.size());
-      fit_picture(picture, parse_picture_fit(name).or_exit(), shape, got);
+      fit_picture(image, parse_picture_fit(name).or_exit(), shape, got);
       for (size_t k = 0; k < got.size(); ++k) {
         const double away = std::abs(static_cast<double>(got[k] - values[k]));
         worst = std::max(worst, away);
@@ -86,16 +86,16 @@ TEST_F(Pictures, MeetAnInputAsPillowResizesThem) {
   RecordProperty("worst", std::to_string(worst));
 }
 
-TEST_F(Pictures, ThatAreCutAnywhereAreRefusedInOneLine) {
+TEST_F(ImageSamples, ThatAreCutAnywhereAreRefusedInOneLine) {
   Goldens goldens;
   for (int32_t i = 0; i < std::min(goldens.count(), 12); ++i) {
     const std::vector<std::byte> whole = goldens.file(i);
     for (size_t size = 0; size + 12 < whole.size(); size += 1 + size / 16) {
       const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<long>(size));
-      const Result<Image> picture = decode_picture(cut, "a", {});
-      if (picture.ok()) continue;  // an end that carried no pixel
-      EXPECT_THAT(picture.error().str(), ::testing::StartsWith("a: "));
-      EXPECT_EQ(picture.error().str().find('\n'), std::string::npos);
+      const Result<Image> image = decode_picture(cut, "a", {});
+      if (image.ok()) continue;  // an end that carried no pixel
+      EXPECT_THAT(image.error().str(), ::testing::StartsWith("a: "));
+      EXPECT_EQ(image.error().str().find('\n'), std::string::npos);
     }
     const std::vector<std::byte> half(whole.begin(),
                                       whole.begin() + static_cast<long>(whole.size() / 2));
@@ -103,7 +103,7 @@ TEST_F(Pictures, ThatAreCutAnywhereAreRefusedInOneLine) {
   }
 }
 
-TEST_F(Pictures, WithFlippedBitsNeverDoMoreThanFail) {
+TEST_F(ImageSamples, WithFlippedBitsNeverDoMoreThanFail) {
   Goldens goldens;
   for (int32_t i = 0; i < std::min(goldens.count(), 12); ++i) {
     std::vector<std::byte> bytes = goldens.file(i);
@@ -111,17 +111,17 @@ TEST_F(Pictures, WithFlippedBitsNeverDoMoreThanFail) {
     for (size_t at = 0; at < bytes.size(); at += 3) {
       const std::byte before = bytes[at];
       bytes[at] ^= std::byte{1} << (at % 8);
-      const Result<Image> picture = decode_picture(bytes, "a", budget);
+      const Result<Image> image = decode_picture(bytes, "a", budget);
       bytes[at] = before;
-      if (!picture.ok()) continue;
-      EXPECT_EQ(static_cast<int64_t>(picture->pixels.size()),
-                picture->width * picture->height * picture->channels);
+      if (!image.ok()) continue;
+      EXPECT_EQ(static_cast<int64_t>(image->pixels.size()),
+                image->width * image->height * image->channels);
     }
   }
 }
 
 // A header that claims sides of 60,000 pixels.
-TEST_F(Pictures, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken) {
+TEST_F(ImageSamples, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken) {
   Goldens goldens;
   const MemoryBudget budget(uint64_t{64} << 20);
   for (int32_t i = 0; i < goldens.count(); ++i) {
@@ -131,20 +131,20 @@ TEST_F(Pictures, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken) {
     while (static_cast<int>(bytes[at + 1]) != 0xc0 && static_cast<int>(bytes[at + 1]) != 0xc2)
       at += 2 + (static_cast<size_t>(bytes[at + 2]) << 8 | static_cast<size_t>(bytes[at + 3]));
     for (const size_t side : {at + 5, at + 7}) bytes[side] = std::byte{0xea};
-    const Result<Image> picture = decode_picture(bytes, "a", budget);
-    ASSERT_FALSE(picture.ok());
-    EXPECT_THAT(picture.error().str(), HasSubstr("pixels"));
-    EXPECT_EQ(picture.error().code, Code::out_of_memory);
+    const Result<Image> image = decode_picture(bytes, "a", budget);
+    ASSERT_FALSE(image.ok());
+    EXPECT_THAT(image.error().str(), HasSubstr("pixels"));
+    EXPECT_EQ(image.error().code, Code::out_of_memory);
     return;
   }
   FAIL() << "no JPEG among the goldens";
 }
 
-TEST_F(Pictures, OfOtherKindsAreRefusedByName) {
+TEST_F(ImageSamples, OfOtherKindsAreRefusedByName) {
   const std::string text = "P6 2 2 255, and no more";
-  const Result<Image> picture = decode_picture(std::as_bytes(std::span(text)), "a.png", {});
-  ASSERT_FALSE(picture.ok());
-  EXPECT_EQ(picture.error().str(), "a.png: at byte 0: this is neither a PNG nor a JPEG image");
+  const Result<Image> image = decode_picture(std::as_bytes(std::span(text)), "a.png", {});
+  ASSERT_FALSE(image.ok());
+  EXPECT_EQ(image.error().str(), "a.png: at byte 0: this is neither a PNG nor a JPEG image");
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ class MeshMaker {
     return linear(width_, kNames[below(5)]);
   }
   LayerConfig layer();
-  void links(const std::vector<Coord>& places);
-  void widen(const std::vector<Coord>& places);
+  void links(const std::vector<Coord>& positions);
+  void widen(const std::vector<Coord>& positions);
 
   std::mt19937_64 random_;
   bool any_width_;
@@ -49,13 +49,13 @@ LayerConfig MeshMaker::layer() {
   }
 }
 
-void MeshMaker::links(const std::vector<Coord>& places) {
-  const auto n = static_cast<int64_t>(places.size());
-  for (size_t k = 0; k < places.size(); ++k) {
+void MeshMaker::links(const std::vector<Coord>& positions) {
+  const auto n = static_cast<int64_t>(positions.size());
+  for (size_t k = 0; k < positions.size(); ++k) {
     if (!chance(35)) continue;
     MeshLink link;
-    link.to = places[k];
-    const Cell* cell = mesh.grid.find(places[k]);
+    link.to = positions[k];
+    const Cell* cell = mesh.grid.find(positions[k]);
     const bool two = !cell->layer.disabled && wants_skip(cell->layer);
     link.second = two && chance(70);
     link.delay = chance(50) ? 1 : 1 + below(4);
@@ -65,10 +65,10 @@ void MeshMaker::links(const std::vector<Coord>& places) {
     if (what == 1 && !link.second) link.from = MeshLink::From::as_is;
     if (what == 2 && mesh.options.zero_fill && !cell->layer.disabled)
       link.from = MeshLink::From::none;
-    link.cell = places[static_cast<size_t>(below(n))];
+    link.cell = positions[static_cast<size_t>(below(n))];
     // A disabled cell that reads only itself has no shape; its own source stays in the order.
     if (cell->layer.disabled && link.from == MeshLink::From::cell) {
-      link.cell = places[static_cast<size_t>(below(static_cast<int64_t>(k) + 1))];
+      link.cell = positions[static_cast<size_t>(below(static_cast<int64_t>(k) + 1))];
       if (link.cell == link.to) link.from = MeshLink::From::as_is;
     }
     link.port = "other";
@@ -78,10 +78,10 @@ void MeshMaker::links(const std::vector<Coord>& places) {
 }
 
 // The last cell has another width. Some Dense cells read it, or a port of the same width.
-void MeshMaker::widen(const std::vector<Coord>& places) {
+void MeshMaker::widen(const std::vector<Coord>& positions) {
   int64_t wide = width_ + 1 + below(4);
   if (wide == mesh.input[1] * width_) ++wide;  // all values of a sample, which a Dense takes too
-  const Coord last = places.back();
+  const Coord last = positions.back();
   const auto reads = [&](int64_t in, int64_t out) {
     return made(K::dense, {{"in", in}, {"out", out}, {"activation", "tanh"}});
   };
@@ -90,8 +90,8 @@ void MeshMaker::widen(const std::vector<Coord>& places) {
   EXPECT_TRUE(mesh.grid.put(last, std::move(source)).ok());
   std::vector<MeshLink>& all = mesh.options.links;
   std::erase_if(all, [&](const MeshLink& link) { return link.cell == last || link.to == last; });
-  for (size_t k = 0; k + 1 < places.size(); ++k) {
-    const Coord at = places[k];
+  for (size_t k = 0; k + 1 < positions.size(); ++k) {
+    const Coord at = positions[k];
     const Cell* cell = mesh.grid.find(at);
     const bool dense = cell->layer.def->name == "Dense" && !cell->layer.disabled;
     // Its second input would be the input of the cell before it.
@@ -117,21 +117,22 @@ void MeshMaker::make() {
   mesh.options.zero_fill = chance(30);
   mesh.options.ports = {{"other", Shape{mesh.input[1], width_}}};
   mesh.grid = GridSpec(1 + below(2), 1 + below(2), 1 + below(3), 1 + below(2));
-  std::vector<Coord> places;
+  std::vector<Coord> positions;
   for (int64_t i = 0; i < mesh.grid.size(); ++i) {
     if (chance(15) && i + 1 < mesh.grid.size()) continue;
     Cell cell{layer()};
-    cell.layer.disabled = !places.empty() && chance(15);
+    cell.layer.disabled = !positions.empty() && chance(15);
     // A link in the grid itself: feedback links are treated like other links.
-    if (!places.empty() && !cell.layer.disabled && chance(15)) {
-      const Coord from = places[static_cast<size_t>(below(static_cast<int64_t>(places.size())))];
+    if (!positions.empty() && !cell.layer.disabled && chance(15)) {
+      const Coord from =
+          positions[static_cast<size_t>(below(static_cast<int64_t>(positions.size())))];
       if (!mesh.grid.find(from)->layer.disabled) cell.link = Link{from, chance(50)};
     }
-    places.push_back(mesh.grid.coord(i));
-    EXPECT_TRUE(mesh.grid.put(places.back(), std::move(cell)).ok());
+    positions.push_back(mesh.grid.coord(i));
+    EXPECT_TRUE(mesh.grid.put(positions.back(), std::move(cell)).ok());
   }
-  links(places);
-  if (any_width_ && places.size() > 2) widen(places);
+  links(positions);
+  if (any_width_ && positions.size() > 2) widen(positions);
 }
 
 // The path of a parameter with the path of another cell in front.

@@ -14,8 +14,8 @@ namespace loom::core::mesh_test {
 namespace {
 
 int rule_cases() {
-  const char* wanted = std::getenv("LOOM_RANDOM_GRIDS");
-  return wanted != nullptr ? std::atoi(wanted) : 60;
+  const char* setting = std::getenv("LOOM_RANDOM_GRIDS");
+  return setting != nullptr ? std::atoi(setting) : 60;
 }
 
 using Matrix = std::vector<std::vector<double>>;  // rows of the batch, or of a weight
@@ -345,11 +345,11 @@ void compare_window(uint64_t seed, const RuleOptions& o) {
     for (size_t r = 0; r < static_cast<size_t>(m.batch); ++r) {
       const size_t row = (now - 1) * static_cast<size_t>(m.batch) + r;
       for (size_t i = 0; i < width; ++i) {
-        const float in = normal(draw), wanted = normal(draw);
+        const float in = normal(draw), setting = normal(draw);
         trainer->x().f32()[row * width + i] = in;
-        trainer->target().f32()[row * width + i] = wanted;
+        trainer->target().f32()[row * width + i] = setting;
         x[now][r][i] = static_cast<double>(in);
-        target[now][r][i] = static_cast<double>(wanted);
+        target[now][r][i] = static_cast<double>(setting);
       }
       const bool counts = t >= m.slots[m.cells - 1].fill;
       const float share = counts ? 0.05f + 0.1f * static_cast<float>(draw() % 3) : 0.0f;

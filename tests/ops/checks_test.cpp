@@ -270,14 +270,15 @@ Tensor places_of(int64_t rows, int64_t cols = 2) {
 
 TEST(Checks, RowsAtPlacesOfTheirOwn) {
   const Tensor x = f32(3, 16), y = f32(3, 16, 1), cos = f32(8, 2, 2), sin = f32(8, 2, 3);
-  const auto rope = [&](const Tensor& places, int64_t first, int64_t length) {
-    return check(RopeArgs{x, y, cos, sin, 4, first, length, false, 0, places});
+  const auto rope = [&](const Tensor& row_positions, int64_t first, int64_t length) {
+    return check(RopeArgs{x, y, cos, sin, 4, first, length, false, 0, row_positions});
   };
-  const auto write = [&](const KvCache& kv, const Tensor& places, int64_t first) {
-    return check(KvWriteArgs{f32(3, 8), f32(3, 8, 1), kv, first, places});
+  const auto write = [&](const KvCache& kv, const Tensor& row_positions, int64_t first) {
+    return check(KvWriteArgs{f32(3, 8), f32(3, 8, 1), kv, first, row_positions});
   };
-  const auto attend = [&](const KvCache& kv, const Tensor& places, int64_t first, bool causal) {
-    return check(AttentionArgs{x, y, kv, 4, first, 8, 0, 1.0f, causal, 0.0f, places});
+  const auto attend = [&](const KvCache& kv, const Tensor& row_positions, int64_t first,
+                          bool causal) {
+    return check(AttentionArgs{x, y, kv, 4, first, 8, 0, 1.0f, causal, 0.0f, row_positions});
   };
   KvCache two = cache(2, 4, 16), none = cache(2, 4, 16);
   two.sequences = 2;

@@ -64,9 +64,10 @@ TEST(Moves, AnExpandedAxisRepeatsItsElement) {
 
 TEST(Moves, APlacedArrayLeavesTheRestAsItWas) {
   const int64_t part[] = {1, 2}, whole[] = {2, 4}, start[] = {1, 1};
-  EXPECT_EQ(moved([&](const Tensor& x, const Tensor& y) { return place(x, part, y, whole, start); },
-                  2, 8),
-            (Values{-1, -1, -1, -1, -1, 0, 1, -1}));
+  EXPECT_EQ(
+      moved([&](const Tensor& x, const Tensor& y) { return copy_into(x, part, y, whole, start); },
+            2, 8),
+      (Values{-1, -1, -1, -1, -1, 0, 1, -1}));
 }
 
 TEST(Moves, AnAxisThatIsSplitCanBePermuted) {
@@ -83,8 +84,8 @@ TEST(Moves, AxesThatLieBehindEachOtherBecomeOne) {
   EXPECT_EQ(move(x.tensor(), all, y.tensor(), all).rank, 1);
   const int axes[] = {0, 3, 1, 2};
   EXPECT_EQ(move(x.tensor(), all.permuted(axes), y.tensor(), Walk(Shape{2, 5, 3, 4})).rank, 3);
-  const Walk turned = all.flipped(0).flipped(1).flipped(2).flipped(3);
-  EXPECT_EQ(move(x.tensor(), turned, y.tensor(), all).rank, 1);
+  const Walk reversed = all.flipped(0).flipped(1).flipped(2).flipped(3);
+  EXPECT_EQ(move(x.tensor(), reversed, y.tensor(), all).rank, 1);
 }
 
 TEST(Copy, WritesWhatItsStepsNameAndNothingElse) {
@@ -126,8 +127,8 @@ TEST(Copy, RefusesWhatLiesOutsideCrossesOrIsNotWhole) {
   part.whole = true;
   CopyArgs below = of(L{4}, L{-1}, L{1});
   below.x_first = 2;
-  CopyArgs many = of(L{4}, L{1}, L{1});
-  many.rank = 7;
+  CopyArgs large = of(L{4}, L{1}, L{1});
+  large.rank = 7;
   test::expect({
       {check(of(L{3, 4}, L{4, 1}, L{4, 1})), ""},
       {check(of(L{0, 4}, L{4, 1}, L{400, 1})), ""},
@@ -144,7 +145,7 @@ TEST(Copy, RefusesWhatLiesOutsideCrossesOrIsNotWhole) {
        "copy: its steps name an element of y [3, 4] twice, or axes of y cross: each step must be "
        "beyond what the smaller ones reach"},
       {check(part), "copy: it moves 4 values, and y [3, 4] is to be written whole"},
-      {check(many), "copy: it has 7 axes: from 0 to 6 are possible"},
+      {check(large), "copy: it has 7 axes: from 0 to 6 are possible"},
       {check(of(L{-1}, L{1}, L{1})),
        "copy: axis 0 has extent -1 and steps 1 and 1: extents below 2^30, none negative, and steps "
        "below 2^40 are possible"},

@@ -19,7 +19,7 @@ struct Described {
   OpId op;
   size_t size;
   Gradient gradient;
-  std::vector<size_t> places;  // of its tensors in the struct
+  std::vector<size_t> row_positions;  // of its tensors in the struct
   bool writes;
 };
 
@@ -29,8 +29,8 @@ Described describe_row(OpId op) {
   Args args;
   args = {};
   visit(args, [&](Tensor& t, Access access) {
-    row.places.push_back(static_cast<size_t>(reinterpret_cast<const std::byte*>(&t) -
-                                             reinterpret_cast<const std::byte*>(&args)));
+    row.row_positions.push_back(static_cast<size_t>(reinterpret_cast<const std::byte*>(&t) -
+                                                    reinterpret_cast<const std::byte*>(&args)));
     row.writes = row.writes || access != Access::read;
   });
   visit_parts(
@@ -55,13 +55,13 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpRow, testing::ValuesIn(every_row()),
                          [](const auto& test) { return std::string(op_name(test.param.op)); });
 
 TEST_P(OpRow, NamesTensorsOfItsOwnOnceEachAndWritesSomething) {
-  std::vector<size_t> places = GetParam().places;
-  ASSERT_FALSE(places.empty());
-  std::sort(places.begin(), places.end());
-  for (size_t i = 0; i < places.size(); ++i) {
-    EXPECT_LE(places[i] + sizeof(Tensor), GetParam().size);
+  std::vector<size_t> row_positions = GetParam().row_positions;
+  ASSERT_FALSE(row_positions.empty());
+  std::sort(row_positions.begin(), row_positions.end());
+  for (size_t i = 0; i < row_positions.size(); ++i) {
+    EXPECT_LE(row_positions[i] + sizeof(Tensor), GetParam().size);
     if (i > 0) {
-      EXPECT_GE(places[i], places[i - 1] + sizeof(Tensor));
+      EXPECT_GE(row_positions[i], row_positions[i - 1] + sizeof(Tensor));
     }
   }
   EXPECT_TRUE(GetParam().writes);

@@ -28,9 +28,9 @@ TYPED_TEST(EveryStruct, EveryOptionIsReadBackAsItWasSet) {
     SCOPED_TRACE(row.name);
     for (int i = 0; i < 50; ++i) {
       TypeParam options;
-      const std::string wanted = draw_text(row, draw);
-      ASSERT_TRUE(set_option(options, row.name, wanted).ok()) << wanted;
-      EXPECT_EQ(option_text(options, row.name).or_exit(), wanted);
+      const std::string expected = draw_text(row, draw);
+      ASSERT_TRUE(set_option(options, row.name, expected).ok()) << expected;
+      EXPECT_EQ(option_text(options, row.name).or_exit(), expected);
       EXPECT_TRUE(check_options(options).ok());
       // No other option has changed.
       for (const Row& other : all) {

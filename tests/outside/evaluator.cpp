@@ -126,7 +126,7 @@ Array Evaluator::linear(const Place& at, const Array& x, const char* weight,
 
 Array Evaluator::dense(const LayerConfig& c, const Place& at, const Array& x) {
   Array rows = x;
-  if (x.last() != whole(c, "in")) rows.shape = {x.shape[0], whole(c, "in")};
+  if (x.last() != integer_field(c, "in")) rows.shape = {x.shape[0], integer_field(c, "in")};
   Array y = linear(at, rows, "weight", real(c, "bias") != 0 ? "bias" : nullptr);
   const double cap = real(c, "soft_cap");
   for (Var& v : y.v) {
@@ -143,7 +143,7 @@ Array Evaluator::swiglu(const LayerConfig& c, const Place& at, const Array& x) {
   for (size_t i = 0; i < gate.v.size(); ++i) {
     gate.v[i] = activate(text(c, "activation"), gate.v[i]) * up.v[i];
   }
-  const auto inner = static_cast<size_t>(whole(c, "inner"));
+  const auto inner = static_cast<size_t>(integer_field(c, "inner"));
   for (size_t i = 0; real(c, "sub_norm") != 0 && i < gate.v.size(); i += inner) {
     rms_run(gate.v, i, param(at, "sub_norm"), real(c, "sub_norm_eps"));
   }
@@ -178,7 +178,7 @@ Array Evaluator::layer_norm(const LayerConfig& c, const Place& at, const Array& 
 template <class Step>
 Array Evaluator::recurrent(const LayerConfig& c, const Place& at, const Array& from_input,
                            int64_t width, Step step) {
-  const int64_t hidden = whole(c, "hidden"), steps = from_input.rows() / sequences_;
+  const int64_t hidden = integer_field(c, "hidden"), steps = from_input.rows() / sequences_;
   const bool all = real(c, "return_sequence") != 0;
   std::vector<std::vector<Var>> fresh(static_cast<size_t>(sequences_),
                                       std::vector<Var>(static_cast<size_t>(width)));
@@ -205,9 +205,9 @@ static Var product(const std::vector<Var>& w, size_t row, size_t width, const st
 }
 
 Array Evaluator::rnn(const LayerConfig& c, const Place& at, const Array& x) {
-  const auto h = static_cast<size_t>(whole(c, "hidden"));
+  const auto h = static_cast<size_t>(integer_field(c, "hidden"));
   const std::vector<Var>& whh = param(at, "whh");
-  return recurrent(c, at, linear(at, x, "wih", "bias"), whole(c, "hidden"),
+  return recurrent(c, at, linear(at, x, "wih", "bias"), integer_field(c, "hidden"),
                    [&](const Var* in, std::vector<Var>& state) {
                      const std::vector<Var> old = state;
                      for (size_t i = 0; i < h; ++i) {
@@ -218,9 +218,9 @@ Array Evaluator::rnn(const LayerConfig& c, const Place& at, const Array& x) {
 }
 
 Array Evaluator::lstm(const LayerConfig& c, const Place& at, const Array& x) {
-  const auto h = static_cast<size_t>(whole(c, "hidden"));
+  const auto h = static_cast<size_t>(integer_field(c, "hidden"));
   const std::vector<Var>& whh = param(at, "whh");
-  return recurrent(c, at, linear(at, x, "wih", "bias"), 2 * whole(c, "hidden"),
+  return recurrent(c, at, linear(at, x, "wih", "bias"), 2 * integer_field(c, "hidden"),
                    [&](const Var* in, std::vector<Var>& state) {
                      const std::vector<Var> old = state;
                      const auto gate = [&](size_t i) { return in[i] + product(whh, i, h, old); };
@@ -234,9 +234,9 @@ Array Evaluator::lstm(const LayerConfig& c, const Place& at, const Array& x) {
 }
 
 Array Evaluator::gru(const LayerConfig& c, const Place& at, const Array& x) {
-  const auto h = static_cast<size_t>(whole(c, "hidden"));
+  const auto h = static_cast<size_t>(integer_field(c, "hidden"));
   const std::vector<Var>&whh = param(at, "whh"), &bias = param(at, "bias_hh");
-  return recurrent(c, at, linear(at, x, "wih", "bias"), whole(c, "hidden"),
+  return recurrent(c, at, linear(at, x, "wih", "bias"), integer_field(c, "hidden"),
                    [&](const Var* in, std::vector<Var>& state) {
                      const std::vector<Var> old = state;
                      const auto own = [&](size_t i) { return bias[i] + product(whh, i, h, old); };
@@ -254,7 +254,7 @@ Array Evaluator::softmax(const LayerConfig& c, const Place&, const Array& x) {
   const auto width = static_cast<size_t>(x.last());
   Array y = x;
   if (variant == "standard" || variant == "temperature" || variant == "grid") {
-    const size_t run = variant == "grid" ? static_cast<size_t>(whole(c, "cols")) : width;
+    const size_t run = variant == "grid" ? static_cast<size_t>(integer_field(c, "cols")) : width;
     for (size_t i = 0; i < y.v.size(); i += run) softmax_run(y.v, i, run, scale);
     return y;
   }
@@ -273,10 +273,10 @@ Array Evaluator::softmax(const LayerConfig& c, const Place&, const Array& x) {
   }
   // mixture, without gates: the mean of the softmaxes of `rows` runs of `cols` values.
   EXPECT_EQ(variant, "mixture");
-  const auto runs = static_cast<size_t>(whole(c, "rows"));
-  const auto cols = static_cast<size_t>(whole(c, "cols"));
+  const auto runs = static_cast<size_t>(integer_field(c, "rows"));
+  const auto cols = static_cast<size_t>(integer_field(c, "cols"));
   y = array_of(x.shape);
-  y.shape.back() = whole(c, "cols");
+  y.shape.back() = integer_field(c, "cols");
   y.v.assign(x.v.size() / runs, Var(0));
   std::vector<Var> all = x.v;
   for (size_t i = 0; i < all.size(); i += cols) {
@@ -291,7 +291,7 @@ Array Evaluator::softmax(const LayerConfig& c, const Place&, const Array& x) {
 
 Array Evaluator::kmeans(const LayerConfig& c, const Place& at, const Array& x) {
   const std::vector<Var>& centres = param(at, "centres");
-  const int64_t clusters = whole(c, "clusters"), width = x.last();
+  const int64_t clusters = integer_field(c, "clusters"), width = x.last();
   const double tau = real(c, "temperature");
   Array p{x.shape, {}};
   p.shape.back() = clusters;
@@ -324,10 +324,10 @@ Array Evaluator::kmeans(const LayerConfig& c, const Place& at, const Array& x) {
 }
 
 Array Evaluator::embedding(const LayerConfig& c, const Place& at, const Array& x) {
-  const auto width = static_cast<size_t>(whole(c, "width"));
+  const auto width = static_cast<size_t>(integer_field(c, "width"));
   const std::vector<Var>& table = param(at, "weight");
   Array y{x.shape, {}};
-  y.shape.push_back(whole(c, "width"));
+  y.shape.push_back(integer_field(c, "width"));
   for (const Var& id : x.v) {
     for (size_t i = 0; i < width; ++i) {
       const Var value = table[static_cast<size_t>(id.value) * width + i];
@@ -345,8 +345,8 @@ Array Evaluator::convolution(const LayerConfig& c, const Place& at, const Array&
     const std::vector<int64_t>& list = c.list(field(c, name));
     return first ? list.front() : list.back();
   };
-  const int64_t channels = whole(c, "channels"), filters = whole(c, "filters");
-  const int64_t groups = whole(c, "groups"), each = channels / groups;
+  const int64_t channels = integer_field(c, "channels"), filters = integer_field(c, "filters");
+  const int64_t groups = integer_field(c, "groups"), each = channels / groups;
   const int64_t height = flat ? 1 : x.shape[2], width = x.last();
   const int64_t kernel[2] = {flat ? 1 : axis("kernel", true), axis("kernel", false)};
   const int64_t stride[2] = {flat ? 1 : axis("stride", true), axis("stride", false)};
@@ -387,9 +387,9 @@ Array Evaluator::attention(const LayerConfig& c, const Place& at, const Array& x
   const Array q = linear(at, x, "q", bias ? "q_bias" : nullptr);
   const Array k = linear(at, x, "k", bias ? "k_bias" : nullptr);
   const Array v = linear(at, x, "v", bias ? "v_bias" : nullptr);
-  const int64_t heads = whole(c, "heads"), kv_heads = whole(c, "kv_heads");
-  const int64_t width = whole(c, "head_dim"), length = x.rows() / sequences_;
-  const int64_t window = whole(c, "window");
+  const int64_t heads = integer_field(c, "heads"), kv_heads = integer_field(c, "kv_heads");
+  const int64_t width = integer_field(c, "head_dim"), length = x.rows() / sequences_;
+  const int64_t window = integer_field(c, "window");
   std::vector<std::vector<Var>> fresh(static_cast<size_t>(sequences_));
   std::vector<std::vector<Var>>& kept =
       memory_ != nullptr ? memory_->states.try_emplace(at.own, fresh).first->second : fresh;
@@ -444,7 +444,7 @@ Array Evaluator::parallel(const LayerConfig& c, const Place& at, const Array& x)
   };
   if (combine == "concat" || combine == "grid_scatter") {
     const bool grid = combine == "grid_scatter";
-    const int64_t cols = whole(c, "cols");
+    const int64_t cols = integer_field(c, "cols");
     Array y{{samples, 0}, {}};
     for (int64_t b = 0; b < samples; ++b) {
       if (!grid) {
@@ -455,7 +455,7 @@ Array Evaluator::parallel(const LayerConfig& c, const Place& at, const Array& x)
         continue;
       }
       const size_t each = of_sample(parts[0], 0).size();
-      std::vector<Var> cells(each * static_cast<size_t>(whole(c, "rows") * cols));
+      std::vector<Var> cells(each * static_cast<size_t>(integer_field(c, "rows") * cols));
       for (size_t i = 0; i < parts.size(); ++i) {
         const std::vector<int64_t>& to = c.list(field(c, "targets"));
         const std::vector<Var> values = of_sample(parts[i], b);
@@ -465,7 +465,9 @@ Array Evaluator::parallel(const LayerConfig& c, const Place& at, const Array& x)
       y.v.insert(y.v.end(), cells.begin(), cells.end());
     }
     y.shape[1] = static_cast<int64_t>(y.v.size()) / samples;
-    if (grid) y.shape = {samples, whole(c, "rows"), cols, y.shape[1] / (whole(c, "rows") * cols)};
+    if (grid)
+      y.shape = {samples, integer_field(c, "rows"), cols,
+                 y.shape[1] / (integer_field(c, "rows") * cols)};
     return y;
   }
   const bool gated = combine == "filter";
@@ -480,8 +482,8 @@ Array Evaluator::parallel(const LayerConfig& c, const Place& at, const Array& x)
     }
     for (size_t i = 0; i < branches; ++i) {
       for (int64_t k = 0; k < each; ++k) {
-        const auto place = static_cast<size_t>(b * each + k);
-        y.v[place] = y.v[place] + weights[i] * parts[i].v[place];
+        const auto flat_index = static_cast<size_t>(b * each + k);
+        y.v[flat_index] = y.v[flat_index] + weights[i] * parts[i].v[flat_index];
       }
     }
   }

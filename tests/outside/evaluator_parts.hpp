@@ -19,7 +19,7 @@ inline int field(const LayerConfig& c, std::string_view name) {
   ADD_FAILURE() << c.def->name << " has no field " << name;
   return 0;
 }
-inline int64_t whole(const LayerConfig& c, std::string_view name) {
+inline int64_t integer_field(const LayerConfig& c, std::string_view name) {
   return c.integer(field(c, name));
 }
 // Rounded to f32, as layers take it.

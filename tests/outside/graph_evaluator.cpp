@@ -8,11 +8,11 @@ namespace {
 // The value at index `at` of `shape` of an array that is broadcast to it.
 const Var& broadcast_at(const Array& a, const std::vector<int64_t>& shape,
                         const std::vector<int64_t>& at) {
-  int64_t place = 0;
+  int64_t flat_index = 0;
   const size_t missing = shape.size() - a.shape.size();
   for (size_t i = 0; i < a.shape.size(); ++i)
-    place = place * a.shape[i] + (a.shape[i] == 1 ? 0 : at[missing + i]);
-  return a.v[static_cast<size_t>(place)];
+    flat_index = flat_index * a.shape[i] + (a.shape[i] == 1 ? 0 : at[missing + i]);
+  return a.v[static_cast<size_t>(flat_index)];
 }
 
 // Calls f with every index of the shape, in order of memory.
@@ -160,7 +160,7 @@ Array matmul_transposed(const Array& a, const Array& b) {
 Array Evaluator::node(const LayerConfig& c, const Place& at, const std::vector<Array>& inputs) {
   const std::string_view name = c.def->name;
   if (c.disabled) return inputs[0];
-  if (name == "Concat") return concat(whole(c, "axis"), inputs);
+  if (name == "Concat") return concat(integer_field(c, "axis"), inputs);
   if (name == "Constant") return Array{c.list(field(c, "shape")), param(at, "value")};
   if (name == "MatMul") return matmul_transposed(inputs[0], inputs[1]);
   if (name == "Unary") return unary(text(c, "function"), inputs[0]);

@@ -73,9 +73,9 @@ Result<std::string> run(const ImportedNetwork& imported, const Case& c, ThreadPo
   const Shape& out = network.output();
   for (int i = 0; i < out.rank(); ++i) shape += cat(" ", out[i]);
   for (const std::string& note : imported.notes) {
-    const bool turned =
+    const bool transposed =
         note.starts_with("output") && note.ends_with("is given with its batch first");
-    if (turned) shape += " turned";
+    if (transposed) shape += " turned";
   }
   if (c.written.empty()) return shape;
   OnnxExportOptions options;

@@ -216,10 +216,10 @@ struct Maker::Wiring {
 
   void add(LayerConfig node, const std::vector<size_t>& from) {
     std::vector<Shape> given;
-    std::vector<GraphValue>& wires = wiring.nodes.emplace_back();
+    std::vector<GraphValue>& edges = wiring.nodes.emplace_back();
     for (const size_t i : from) {
       given.push_back(shapes[i]);
-      wires.push_back(values[i]);
+      edges.push_back(values[i]);
       read[i] = true;
     }
     const Result<std::vector<Shape>> out = infer_all(node, given);
@@ -414,12 +414,12 @@ void Maker::add_cell(std::vector<Chosen>& cells, const Shape& input) {
 // Cells whose output fits each reader, after all others. Returns false if none can be made.
 bool Maker::add_sources(std::vector<Chosen>& cells) {
   for (size_t i = 0; i < cells.size(); ++i) {
-    const Shape wanted = cells[i].in;
-    const auto gives = [&](const Chosen& other) { return other.out == wanted; };
+    const Shape expected = cells[i].in;
+    const auto gives = [&](const Chosen& other) { return other.out == expected; };
     if (!cells[i].awaits || std::any_of(cells.begin(), cells.end(), gives)) continue;
-    Chosen source{{dense(cells.back().out.last(), wanted.last())}, cells.back().out, {}};
+    Chosen source{{dense(cells.back().out.last(), expected.last())}, cells.back().out, {}};
     source.out = after(source.cell.layer, source.in);
-    if (!(source.out == wanted)) return false;
+    if (!(source.out == expected)) return false;
     cells.push_back(std::move(source));
   }
   return true;

@@ -140,8 +140,9 @@ TEST(RandomTraining, IsResumedWithTheSameBits) {
   for (uint64_t seed = 0; seed < grid_count(60) && !HasFailure(); ++seed) {
     const RandomGrid grid =
         random_grid({.seed = seed, .feedback = true, .any_width = seed % 2 == 1, .batch = kBatch});
-    Training whole(grid, carrying(true)), first(grid, carrying(true)), second(grid, carrying(true));
-    for (uint64_t pass = 0; pass < 4; ++pass) whole.run(pass);
+    Training uninterrupted(grid, carrying(true)), first(grid, carrying(true)),
+        second(grid, carrying(true));
+    for (uint64_t pass = 0; pass < 4; ++pass) uninterrupted.run(pass);
     for (uint64_t pass = 0; pass < 2; ++pass) first.run(pass);
     const std::vector<StateTensor>&from = first.step->state(), &to = second.step->state();
     ASSERT_EQ(from.size(), to.size());
@@ -152,7 +153,7 @@ TEST(RandomTraining, IsResumedWithTheSameBits) {
     }
     ASSERT_TRUE(second.step->restored(first.step->updates()).ok());
     for (uint64_t pass = 2; pass < 4; ++pass) second.run(pass);
-    ASSERT_TRUE(second.bytes() == whole.bytes()) << "seed " << seed << "\n" << grid.str();
+    ASSERT_TRUE(second.bytes() == uninterrupted.bytes()) << "seed " << seed << "\n" << grid.str();
   }
 }
 

@@ -50,13 +50,13 @@ TEST(PuzzleFile, ThatIsHostileIsRefusedInOneLine) {
     return R"({"train": [{"input": )" + grid +
            R"(, "output": [[1]]}], "test": [{"input": [[1]]}]})";
   };
-  std::string wide = "[[0", tall = "[[0]", many = R"({"train": [)";
+  std::string wide = "[[0", tall = "[[0]", large = R"({"train": [)";
   for (int i = 0; i < 30; ++i) {
     wide += ",0";
     tall += ",[0]";
   }
   for (int i = 0; i < 65; ++i)
-    many += std::string(i == 0 ? "" : ",") + R"({"input": [[1]], "output": [[1]]})";
+    large += std::string(i == 0 ? "" : ",") + R"({"input": [[1]], "output": [[1]]})";
   const std::pair<std::string, const char*> cases[] = {
       {"", "byte"},
       {"[]", "train"},
@@ -73,7 +73,7 @@ TEST(PuzzleFile, ThatIsHostileIsRefusedInOneLine) {
       {with("{}"), "grid"},
       {with(wide + "]]"), "31 columns"},
       {with(tall + "]"), "31 rows"},
-      {many + R"(], "test": [{"input": [[1]]}]})", "65 pairs"},
+      {large + R"(], "test": [{"input": [[1]]}]})", "65 pairs"},
   };
   for (const auto& [text, says] : cases) {
     const Result<Puzzle> p = parse_puzzle(text, "x.json");
@@ -132,7 +132,7 @@ TEST(GridSteps, DoWhatTheirNamesSay) {
       {{GridOp::keep, 3}, grid_of({{0, 0, 0}, {0, 3, 0}})},
       {{GridOp::paint, 4}, grid_of({{4, 0, 4}, {0, 4, 0}})},
   };
-  for (const auto& [step, wanted] : cases) EXPECT_EQ(apply(step, g), wanted) << step_text(step);
+  for (const auto& [step, expected] : cases) EXPECT_EQ(apply(step, g), expected) << step_text(step);
   const PuzzleGrid ring = grid_of({{5, 5, 5, 0}, {5, 0, 5, 1}, {5, 5, 5, 0}});
   EXPECT_EQ(apply({GridOp::fill_inside, 7}, ring).at(1, 1), 7);
   EXPECT_EQ(apply({GridOp::fill_inside, 7}, ring).at(0, 3), 0);
@@ -211,12 +211,12 @@ TEST(TestTimeTraining, ComesNearerToARuleOfNeighboursThanLeavingGridsAsTheyAre) 
   double answered = 0, left = 0;
   for (int64_t k = 0; k < 4; ++k) {
     const Puzzle p = make_puzzle(PuzzleFamily::neighbours, 31, k);
-    const Result<TestTimeAnswer> said =
+    const Result<TestTimeAnswer> answer =
         train_at_test_time(p, {.steps = 300}, cpu_ops(best_isa()), pool);
-    ASSERT_TRUE(said.ok()) << said.error().str();
-    ASSERT_TRUE(said->applies);
+    ASSERT_TRUE(answer.ok()) << answer.error().str();
+    ASSERT_TRUE(answer->applies);
     for (size_t i = 0; i < p.test.size(); ++i) {
-      answered += likeness(said->answers[i], p.test[i].out);
+      answered += likeness(answer->answers[i], p.test[i].out);
       left += likeness(p.test[i].in, p.test[i].out);
     }
   }
@@ -225,10 +225,10 @@ TEST(TestTimeTraining, ComesNearerToARuleOfNeighboursThanLeavingGridsAsTheyAre) 
 
 TEST(TestTimeTraining, LeavesPuzzlesAloneWhoseGridsChangeTheirSize) {
   ThreadPool pool(1);
-  const Result<TestTimeAnswer> said = train_at_test_time(make_puzzle(PuzzleFamily::counting, 1, 0),
-                                                         {.steps = 1}, cpu_ops(best_isa()), pool);
-  ASSERT_TRUE(said.ok());
-  EXPECT_FALSE(said->applies);
+  const Result<TestTimeAnswer> answer = train_at_test_time(
+      make_puzzle(PuzzleFamily::counting, 1, 0), {.steps = 1}, cpu_ops(best_isa()), pool);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_FALSE(answer->applies);
 }
 
 }  // namespace

@@ -87,15 +87,15 @@ TEST(DonateClient, AModelThatIsPushedWritesWhatItWritesHere) {
   const auto server = donate_server(mounting_options());
   const auto client = connected(*server);
   ASSERT_FALSE(stories_file().empty());
-  int64_t told = 0;
+  int64_t report = 0;
   const Status pushed = client->push(stories_file(), "{}", [&](int64_t done, int64_t total) {
-    EXPECT_GT(done, told);
+    EXPECT_GT(done, report);
     EXPECT_EQ(total, static_cast<int64_t>(stories_file().size()));
-    told = done;
+    report = done;
     return true;
   });
   ASSERT_TRUE(pushed.ok()) << pushed.error().str();
-  EXPECT_EQ(told, static_cast<int64_t>(stories_file().size()));
+  EXPECT_EQ(report, static_cast<int64_t>(stories_file().size()));
   for (const char* begin : kBegins) {
     Asked asked{*here.tokenize(begin), {.max_tokens = 24}};
     const Generation text = alone(here, asked);
@@ -125,8 +125,8 @@ TEST(DonateClient, AModelThatIsThereIsAskedInBothWays) {
   const std::vector<int32_t> none, large = {1, 1 << 30};
   EXPECT_TRUE(has(client->infer(none, 1).error().str(), "input_ids is empty"));
   EXPECT_TRUE(has(client->infer(large, 1).error().str(), "the model has"));
-  const std::vector<int32_t> many(500, 5);
-  EXPECT_TRUE(has(client->infer(many, 1).error().str(), "128")) << "longer than its context";
+  const std::vector<int32_t> several(500, 5);
+  EXPECT_TRUE(has(client->infer(several, 1).error().str(), "128")) << "longer than its context";
   EXPECT_TRUE(client->infer(asked.prompt, 1).ok()) << "and goes on";
 }
 

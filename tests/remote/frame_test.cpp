@@ -128,9 +128,9 @@ TEST(DonateUpload, SaysWhatIsWrongWithWhatCame) {
   };
   for (const UploadCase& c : cases) {
     const Status done = run_upload(c);
-    const std::string said = done.ok() ? std::string() : done.error().str();
-    EXPECT_EQ(said.empty(), *c.error == '\0') << c.what << ": " << said;
-    EXPECT_NE(said.find(c.error), std::string::npos) << c.what << ": " << said;
+    const std::string report = done.ok() ? std::string() : done.error().str();
+    EXPECT_EQ(report.empty(), *c.error == '\0') << c.what << ": " << report;
+    EXPECT_NE(report.find(c.error), std::string::npos) << c.what << ": " << report;
   }
 }
 

@@ -132,9 +132,9 @@ TEST_F(AbsorbedOverHttp, AnEntityIsAskedWithInputsOrWithItsProof) {
       BridgeReader::open(std::as_bytes(std::span(ran.body)), "bridge.run/2", "reply").or_exit();
   const std::vector<Tensor> outputs = read.tensors(read.manifest(), "outputs").or_exit();
   ASSERT_EQ(outputs.size(), 1u);
-  const Tensor wanted = net.predict(Tensor::view(x.data(), {3, 2})).or_exit();
+  const Tensor expected = net.predict(Tensor::view(x.data(), {3, 2})).or_exit();
   EXPECT_TRUE(
-      std::ranges::equal(outputs[0].values<float>().or_exit(), wanted.values<float>().or_exit()));
+      std::ranges::equal(outputs[0].values<float>().or_exit(), expected.values<float>().or_exit()));
 
   const Answer proof = ask("POST", "/v2/runs", R"({"entity_id": "net", "fixture": "proof"})");
   EXPECT_TRUE(proof.json().find("holds")->as_bool("it").or_exit()) << proof.body;

@@ -80,8 +80,8 @@ void expect_all_dialects(const Model& model) {
   EXPECT_EQ(floats_of(at(one, "embedding")), (*want)[1].values);
   EmbedOptions cut;
   cut.dimensions = 2;
-  const JsonValue few = post_to(*server, "/v1/embeddings", input + R"(,"dimensions":2})").json();
-  EXPECT_EQ(floats_of(at(at(few, "data").elements()[1], "embedding")),
+  const JsonValue small = post_to(*server, "/v1/embeddings", input + R"(,"dimensions":2})").json();
+  EXPECT_EQ(floats_of(at(at(small, "data").elements()[1], "embedding")),
             model.embed(texts, cut)->at(1).values);
 }
 

@@ -243,7 +243,7 @@ TEST_F(Http, ConnectionsAboveTheLimitAreClosedIfAllAreServed) {
 
 // Peers that send nothing, a part of a head, or nothing more after their first request.
 TEST_F(Http, SilentPeersGiveWayToThoseWhoSpeak) {
-  for (const char* said : {"", "GET / HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"}) {
+  for (const char* text : {"", "GET / HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"}) {
     TearDown();
     HttpLimits limits;
     limits.connections = 8;
@@ -251,13 +251,13 @@ TEST_F(Http, SilentPeersGiveWayToThoseWhoSpeak) {
     std::vector<std::unique_ptr<Socket>> silent;
     for (int i = 0; i < 20; ++i) {
       silent.push_back(std::make_unique<Socket>(port()));
-      silent.back()->send(said);
-      const bool answered = std::string_view(said).ends_with("\n\r\n");
+      silent.back()->send(text);
+      const bool answered = std::string_view(text).ends_with("\n\r\n");
       EXPECT_EQ(!answered || silent.back()->receive().find("200 OK") != std::string::npos, true);
     }
-    EXPECT_EQ(ask(port(), "GET", "/").status, 200) << said;
+    EXPECT_EQ(ask(port(), "GET", "/").status, 200) << text;
     silent.front()->receive();
-    EXPECT_TRUE(silent.front()->ended()) << said;
+    EXPECT_TRUE(silent.front()->ended()) << text;
   }
 }
 
@@ -423,10 +423,10 @@ TEST_F(Http, SurvivesRandomBytes) {
 }
 
 TEST(HttpListen, TakesSeveralAddressesAtOnePort) {
-  const auto tell = [](const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  const auto report_field = [](const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
     reply->send(200, {}, "here");
   };
-  Result<std::unique_ptr<HttpServer>> server = HttpServer::listen("127.0.0.2", 0, {}, tell);
+  Result<std::unique_ptr<HttpServer>> server = HttpServer::listen("127.0.0.2", 0, {}, report_field);
   ASSERT_TRUE(server.ok()) << server.error().str();
   const Status more = (*server)->also("127.0.0.1");
   ASSERT_TRUE(more.ok()) << more.error().str();

@@ -105,9 +105,9 @@ TEST_F(Holes, AreRefusedByWordsWhereTheyCannotBe) {
     EXPECT_EQ(answer.status, 400) << c.body;
     EXPECT_THAT(answer.body, HasSubstr(c.message));
   }
-  std::string many = R"({"input_extra":[{"text":""})";
-  for (int i = 0; i < 256; ++i) many += R"(,{"text":""})";
-  EXPECT_THAT(fill(many + "]}").body, HasSubstr("at most 256 files"));
+  std::string large = R"({"input_extra":[{"text":""})";
+  for (int i = 0; i < 256; ++i) large += R"(,{"text":""})";
+  EXPECT_THAT(fill(large + "]}").body, HasSubstr("at most 256 files"));
 }
 
 // The reply of a client that waits.

@@ -192,10 +192,10 @@ TEST_F(SeveralModels, UnknownOnesAre404InEveryDialect) {
       {"/api/chat", R"({"error":"no model nobody)"},
       {"/completion", R"("code":404)"},
       {"/v1/embeddings", R"("code":404)"}};
-  for (const auto& [path, told] : asked) {
+  for (const auto& [path, report] : asked) {
     const Answer answer = post(path, R"({"model":"nobody"})");
     EXPECT_EQ(answer.status, 404) << path;
-    EXPECT_THAT(answer.body, HasSubstr(told)) << path;
+    EXPECT_THAT(answer.body, HasSubstr(report)) << path;
   }
   const Answer broken = post("/v1/completions", question("broken", 1));
   EXPECT_EQ(broken.status, 500);

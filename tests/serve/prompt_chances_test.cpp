@@ -104,8 +104,8 @@ TEST_F(PromptChances, AreWhatTheModelSaidWhenItWroteTheText) {
   const JsonValue& all = *json.find("choices")->elements()[0].find("logprobs");
   const auto& chances = all.find("token_logprobs")->elements();
   const auto& top = all.find("top_logprobs")->elements();
-  double sum = 0, wanted = 0;
-  for (const float one : written.logprobs) wanted += static_cast<double>(one);
+  double sum = 0, expected = 0;
+  for (const float one : written.logprobs) expected += static_cast<double>(one);
   for (size_t i = context.size(); i < ids.size(); ++i) {
     sum += real_of(chances[i]);
     double likeliest = -INFINITY;
@@ -113,7 +113,7 @@ TEST_F(PromptChances, AreWhatTheModelSaidWhenItWroteTheText) {
       likeliest = std::max(likeliest, real_of(value));
     EXPECT_EQ(real_of(chances[i]), likeliest) << "the text is greedy";
   }
-  EXPECT_EQ(sum, wanted);
+  EXPECT_EQ(sum, expected);
 }
 
 TEST_F(PromptChances, OfSeveralPromptsAndChoicesWithNothingWritten) {

@@ -64,10 +64,10 @@ void expect_same_bytes(DType dtype, int schedules, uint32_t seed, bool guesses =
       ASSERT_EQ(texts[i].wait_for(kDeadline), std::future_status::ready);
       const Result<Generation> text = texts[i].get();
       ASSERT_TRUE(text.ok()) << text.error().str();
-      const Generation wanted = alone(model, requests[i]);
-      EXPECT_EQ(text->token_ids, wanted.token_ids) << "round " << round << " text " << i;
-      EXPECT_EQ(text->text, wanted.text);
-      EXPECT_EQ(text->stop, wanted.stop);
+      const Generation expected = alone(model, requests[i]);
+      EXPECT_EQ(text->token_ids, expected.token_ids) << "round " << round << " text " << i;
+      EXPECT_EQ(text->text, expected.text);
+      EXPECT_EQ(text->stop, expected.stop);
       guessed += text->guessed;
     }
   }
@@ -91,11 +91,11 @@ TEST(SameBytes, ForAnyScheduleWithGuesses) {
 }
 // By hand: LOOM_SCHEDULES=100 build/dev/tests/test_serve --gtest_filter='*Threads*'
 TEST(SameBytes, ForAsManySchedulesOfThreadsAsAskedFor) {
-  const char* many = std::getenv("LOOM_SCHEDULES");
-  if (many == nullptr) GTEST_SKIP() << "LOOM_SCHEDULES is not set";
+  const char* setting = std::getenv("LOOM_SCHEDULES");
+  if (setting == nullptr) GTEST_SKIP() << "LOOM_SCHEDULES is not set";
   uint32_t seed = 100;
   for (const DType dtype : {DType::float32, DType::float16, DType::q8_0, DType::q4_0})
-    expect_same_bytes(dtype, std::atoi(many), seed++);
+    expect_same_bytes(dtype, std::atoi(setting), seed++);
 }
 
 TEST(Schedulers, GoOnFromWhatASessionHasRead) {
@@ -112,10 +112,10 @@ TEST(Schedulers, GoOnFromWhatASessionHasRead) {
     auto job = std::make_unique<Job>();
     job->prompt = asked.prompt;
     job->options = asked.options;
-    std::promise<int64_t> told;
-    job->done = [&](Result<Generation>, int64_t n) { told.set_value(n); };
+    std::promise<int64_t> report;
+    job->done = [&](Result<Generation>, int64_t n) { report.set_value(n); };
     ASSERT_TRUE((*scheduler)->add(std::move(job)));
-    cached.push_back(told.get_future().get());
+    cached.push_back(report.get_future().get());
   }
   EXPECT_EQ(cached, (std::vector<int64_t>{0, size - 1, size - 1}));
   EXPECT_EQ((*scheduler)->counts().cached_tokens, 2 * (size - 1));
@@ -189,8 +189,8 @@ TEST(Schedulers, TakeNoMoreThanMayWait) {
   asked.options.max_tokens = 3;
   auto [held, first] = job_of(asked);
   std::promise<void> running;
-  held->options.on_token = [&, told = false](const Token&) mutable {
-    if (!std::exchange(told, true)) running.set_value();
+  held->options.on_token = [&, report = false](const Token&) mutable {
+    if (!std::exchange(report, true)) running.set_value();
     gate.wait();
     return true;
   };

@@ -137,16 +137,16 @@ class Schedule {
     ASSERT_TRUE(session.ok()) << session.error().str();
     GenerateOptions plain = asked.options;
     plain.lookup = false;
-    const Result<Generation> wanted = session->generate(asked.prompt, plain);
-    ASSERT_TRUE(wanted.ok()) << wanted.error().str();
-    const size_t count = gone ? got.token_ids.size() : wanted->token_ids.size();
-    ASSERT_LE(count, wanted->token_ids.size());
+    const Result<Generation> expected = session->generate(asked.prompt, plain);
+    ASSERT_TRUE(expected.ok()) << expected.error().str();
+    const size_t count = gone ? got.token_ids.size() : expected->token_ids.size();
+    ASSERT_LE(count, expected->token_ids.size());
     const auto first = [&](const auto& of) { return std::vector(of.begin(), of.begin() + count); };
-    EXPECT_EQ(got.token_ids, first(wanted->token_ids)) << "seed " << seed_;
-    EXPECT_EQ(got.logprobs, first(wanted->logprobs)) << "seed " << seed_;
+    EXPECT_EQ(got.token_ids, first(expected->token_ids)) << "seed " << seed_;
+    EXPECT_EQ(got.logprobs, first(expected->logprobs)) << "seed " << seed_;
     if (gone) return;
-    EXPECT_EQ(got.text, wanted->text) << "seed " << seed_;
-    EXPECT_EQ(got.stop, wanted->stop) << "seed " << seed_;
+    EXPECT_EQ(got.text, expected->text) << "seed " << seed_;
+    EXPECT_EQ(got.stop, expected->stop) << "seed " << seed_;
   }
 
   void save(int64_t s, const Asked& asked, const Generation& got) {
@@ -281,11 +281,11 @@ void expect_schedules(int count, uint32_t seed) {
     schedule.run(happened);
     if (testing::Test::HasFailure()) return;
   }
-  const std::string told = cat(
+  const std::string report = cat(
       count, " schedules: ", happened.texts, " texts, ", happened.left, " left, ", happened.reused,
       " positions reused, ", happened.evicted, " evicted, ", happened.restored, " slots restored, ",
       happened.shifted, " shifted, ", happened.guessed, " guessed right\n");
-  std::fputs(told.c_str(), stdout);
+  std::fputs(report.c_str(), stdout);
   EXPECT_GT(happened.left, 0);
   EXPECT_GT(happened.reused, 8 * count);
   EXPECT_GT(happened.evicted, count);
@@ -299,9 +299,9 @@ TEST(SameBytes, ForAnyScheduleOfSlots) {
 }
 // By hand: LOOM_SCHEDULES=1000 build/dev/tests/test_serve --gtest_filter='*AskedForLonger*'
 TEST(SameBytes, ForAsManySchedulesAsAskedForLonger) {
-  const char* many = std::getenv("LOOM_SCHEDULES");
-  if (many == nullptr) GTEST_SKIP() << "LOOM_SCHEDULES is not set";
-  expect_schedules(std::atoi(many), 1000);
+  const char* setting = std::getenv("LOOM_SCHEDULES");
+  if (setting == nullptr) GTEST_SKIP() << "LOOM_SCHEDULES is not set";
+  expect_schedules(std::atoi(setting), 1000);
 }
 
 }  // namespace

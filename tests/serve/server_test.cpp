@@ -362,9 +362,9 @@ TEST_F(Served, AFullQueueSaysWhenToComeAgain) {
   options.service.scheduler.sessions = 1;
   options.service.scheduler.waiting = 2;
   start(options);
-  const Answer many = post("/v1/chat/completions", std::string(kChat) + R"(,"n":4})");
-  EXPECT_EQ(many.status, 400);
-  EXPECT_EQ(message(many), "the request asks for 4 texts at once; this server takes 3");
+  const Answer large = post("/v1/chat/completions", std::string(kChat) + R"(,"n":4})");
+  EXPECT_EQ(large.status, 400);
+  EXPECT_EQ(message(large), "the request asks for 4 texts at once; this server takes 3");
   std::vector<std::thread> clients;
   std::mutex mutex;
   std::map<int, int> statuses;
@@ -527,11 +527,11 @@ TEST_F(Served, APromptIsTextsAndTokensInAnyOrder) {
     const JsonValue json = answer.json();
     return (json.is_array() ? json.elements().back() : json).find("content")->text();
   };
-  const std::string wanted = content("\"Tom saw\"");
-  EXPECT_EQ(content(tokens), wanted);
-  EXPECT_EQ(content(R"({"prompt_string":"Tom saw"})"), wanted);
-  EXPECT_EQ(content(cat("[\"Tom\",", tokens, "]")), wanted);
-  EXPECT_EQ(content(cat("[", tokens, ",{\"prompt_string\":\"Tom saw\"}]")), wanted);
+  const std::string expected = content("\"Tom saw\"");
+  EXPECT_EQ(content(tokens), expected);
+  EXPECT_EQ(content(R"({"prompt_string":"Tom saw"})"), expected);
+  EXPECT_EQ(content(cat("[\"Tom\",", tokens, "]")), expected);
+  EXPECT_EQ(content(cat("[", tokens, ",{\"prompt_string\":\"Tom saw\"}]")), expected);
   const std::string one = tokens.substr(1, tokens.find(',') - 1);
   EXPECT_EQ(post("/completion", cat("{\"n_predict\":1,\"prompt\":[", one, ",\" saw\",", one, "]}"))
                 .status,

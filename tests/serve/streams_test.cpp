@@ -92,11 +92,11 @@ constexpr const char* kBody =
 
 TEST_F(Resumed, HaveTheBytesOfOneThatWasNeverLost) {
   start();
-  const std::string wanted = plain(post("/v1/chat/completions", cat(kBody, "}")).body);
-  ASSERT_GT(wanted.size(), 100u);
+  const std::string expected = plain(post("/v1/chat/completions", cat(kBody, "}")).body);
+  ASSERT_GT(expected.size(), 100u);
   std::mt19937 random(5);
-  const char* many = std::getenv("LOOM_STREAM_CASES");
-  for (int round = many != nullptr ? std::atoi(many) : 40; round > 0; --round) {
+  const char* setting = std::getenv("LOOM_STREAM_CASES");
+  for (int round = setting != nullptr ? std::atoi(setting) : 40; round > 0; --round) {
     // A client that goes away after some bytes, and again and again while it reads the rest.
     std::string got, raw;
     {
@@ -136,7 +136,7 @@ TEST_F(Resumed, HaveTheBytesOfOneThatWasNeverLost) {
       const size_t start_of = part.find("\r\n\r\n");
       if (start_of != std::string::npos) got += complete(unchunked(part.substr(start_of + 4)));
     }
-    EXPECT_EQ(plain(got), wanted);
+    EXPECT_EQ(plain(got), expected);
     int64_t number = 0;
     for (size_t at = got.find("id: "); at != std::string::npos; at = got.find("\nid: ", at + 1)) {
       const size_t colon = got.find(':', got.find("chatcmpl-", at));

@@ -22,8 +22,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 int random_cases() {
-  const char* wanted = std::getenv("LOOM_EVALUATION_CASES");
-  return wanted != nullptr ? std::atoi(wanted) : 200;
+  const char* setting = std::getenv("LOOM_EVALUATION_CASES");
+  return setting != nullptr ? std::atoi(setting) : 200;
 }
 
 TEST(Spread, IsThatOfASampleAndLeavesOutWhatIsNotFinite) {

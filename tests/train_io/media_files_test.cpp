@@ -185,8 +185,8 @@ TEST_F(MediaFiles, OfSoundAreSpectrogramsOrTheSoundItself) {
   MelReader(spec).read(wave.samples, 26, want);
   EXPECT_EQ(mel.data.inputs, want);
   options.reading.time_first = true;
-  const LoadedDataset turned = load_dataset(folder.path(), taking({26, 6}, 2), options).or_exit();
-  EXPECT_EQ(turned.data.inputs[6 * 5 + 2], want[2 * 26 + 5]);
+  const LoadedDataset rotated = load_dataset(folder.path(), taking({26, 6}, 2), options).or_exit();
+  EXPECT_EQ(rotated.data.inputs[6 * 5 + 2], want[2 * 26 + 5]);
   const LoadedDataset plain = load_dataset(folder.path(), taking({2000}, 2), options).or_exit();
   EXPECT_EQ(plain.data.inputs[7], wave.samples[7]);
   EXPECT_EQ(plain.data.inputs[1999], 0.0f);

@@ -69,8 +69,8 @@ struct Samples {
     for (int64_t i = 0; i < n; ++i) {
       const std::vector<int64_t>& want = y[static_cast<size_t>(i)];
       for (size_t k = 0; k < want.size(); ++k) {
-        const int64_t place = i * d.labels_per_sample() + static_cast<int64_t>(k);
-        EXPECT_EQ(d.labels[static_cast<size_t>(place)], want[k]) << i << ' ' << k;
+        const int64_t position = i * d.labels_per_sample() + static_cast<int64_t>(k);
+        EXPECT_EQ(d.labels[static_cast<size_t>(position)], want[k]) << i << ' ' << k;
       }
     }
   }

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 TEST(TableColumns, AreFoundByNameOrRefused) {
   struct Case {
     std::vector<std::string> header, inputs, targets;
-    std::vector<int64_t> others, places;  // no places: an error
+    std::vector<int64_t> others, column_index;  // no places: an error
     const char* error;
   };
   const Case cases[] = {
@@ -38,13 +38,13 @@ TEST(TableColumns, AreFoundByNameOrRefused) {
   for (const Case& c : cases) {
     const TableLayout layout{c.header, 3 + std::ssize(c.others) * (c.header.size() > 3 ? 1 : 0), 2,
                              1, c.others};
-    const auto places = places_of_columns(layout, {c.inputs, c.targets}, "t.csv");
-    ASSERT_EQ(places.ok(), c.error[0] == '\0') << testing::PrintToString(c.header);
-    if (places.ok()) {
-      EXPECT_EQ(*places, c.places) << testing::PrintToString(c.header);
+    const auto column_index = places_of_columns(layout, {c.inputs, c.targets}, "t.csv");
+    ASSERT_EQ(column_index.ok(), c.error[0] == '\0') << testing::PrintToString(c.header);
+    if (column_index.ok()) {
+      EXPECT_EQ(*column_index, c.column_index) << testing::PrintToString(c.header);
     } else {
-      EXPECT_THAT(places.error().str(), HasSubstr(c.error));
-      EXPECT_THAT(places.error().str(), HasSubstr("t.csv"));
+      EXPECT_THAT(column_index.error().str(), HasSubstr(c.error));
+      EXPECT_THAT(column_index.error().str(), HasSubstr("t.csv"));
     }
   }
 }
@@ -52,8 +52,8 @@ TEST(TableColumns, AreFoundByNameOrRefused) {
 TEST(TableColumns, AreNamedAsTheyLieInTheNetwork) {
   const TableLayout layout{{"y", "b", "w", "a"}, 4, 2, 1, {2}};
   const TableColumns known{{"a", "b"}, {"y"}};
-  const auto places = places_of_columns(layout, known, "t.csv").value();
-  EXPECT_EQ(names_of_columns(layout, places), known);
+  const auto column_index = places_of_columns(layout, known, "t.csv").value();
+  EXPECT_EQ(names_of_columns(layout, column_index), known);
   EXPECT_THAT(known.all(), ElementsAre("a", "b", "y"));
   EXPECT_EQ(split_columns(known.all(), 2), known);
   EXPECT_TRUE(names_of_columns({{"a", "a", "y"}, 3, 2, 1, {}}, {0, 1, 2}).empty()) << "two of one";

@@ -204,10 +204,10 @@ class Layer {
 // Seconds of one list: the minimum over several runs with many copies of it.
 Result<double> seconds_of(const Ops& ops, const Commands& list, double seconds) {
   const auto run = [&](int64_t count) -> Result<double> {
-    Commands many;
-    for (int64_t i = 0; i < count; ++i) many.insert(many.end(), list.begin(), list.end());
+    Commands large;
+    for (int64_t i = 0; i < count; ++i) large.insert(large.end(), list.begin(), list.end());
     const double start = now();
-    LOOM_TRY(ops.device->execute(many));
+    LOOM_TRY(ops.device->execute(large));
     LOOM_TRY(ops.device->wait());
     return (now() - start) / static_cast<double>(count);
   };

@@ -96,7 +96,7 @@ struct Layer {
     }
     return out;
   }
-  static Tensor as_places(std::vector<int32_t>& numbers, int64_t rows) {
+  static Tensor as_indices(std::vector<int32_t>& numbers, int64_t rows) {
     const int64_t width = static_cast<int64_t>(numbers.size()) / rows;
     Tensor t = f32_matrix(reinterpret_cast<float*>(numbers.data()), rows, width);
     t.dtype = DType::i32;
@@ -110,10 +110,11 @@ struct Layer {
     }
     const auto rows = static_cast<int64_t>(all.size());
     const Rows before(rows, c.kv_heads * c.width, 0, 6, Values::smooth);
-    std::vector<int32_t> places = places_of(all);
+    std::vector<int32_t> row_positions = places_of(all);
     std::vector<std::byte> scratch(1 << 20);
-    reference_ops().kv_write({before.tensor(), before.tensor(), cache, 0, as_places(places, rows)},
-                             Lane{0, 1, scratch.data(), static_cast<int64_t>(scratch.size())});
+    reference_ops().kv_write(
+        {before.tensor(), before.tensor(), cache, 0, as_indices(row_positions, rows)},
+        Lane{0, 1, scratch.data(), static_cast<int64_t>(scratch.size())});
   }
 
   PlacedCase c;
@@ -123,10 +124,10 @@ struct Layer {
 };
 
 AttentionArgs attention_of(const Layer& layer, const Tensor& q, const Tensor& y,
-                           const Tensor& places) {
+                           const Tensor& row_positions) {
   AttentionArgs a{q, y, layer.cache, layer.c.heads(), 0, layer.c.capacity, layer.c.window, 0.2f};
   a.soft_cap = layer.c.soft_cap;
-  a.places = places;
+  a.row_positions = row_positions;
   return a;
 }
 
@@ -134,17 +135,17 @@ AttentionArgs attention_of(const Layer& layer, const Tensor& q, const Tensor& y,
 // cache is unchanged.
 std::vector<float> run(const Ops& ops, Layer& layer, int64_t first, int64_t count,
                        bool writes = true) {
-  const auto few = [&](const Rows& r) { return r.tensor().slice_rows(first, count); };
+  const auto small = [&](const Rows& r) { return r.tensor().slice_rows(first, count); };
   std::vector<int32_t> numbers = layer.places_of(
       std::span(layer.c.rows).subspan(static_cast<size_t>(first), static_cast<size_t>(count)));
-  const Tensor places = Layer::as_places(numbers, count);
+  const Tensor row_positions = Layer::as_indices(numbers, count);
   const Rows q_turned(count, layer.c.heads() * layer.c.width),
       k_turned(count, layer.c.kv_heads * layer.c.width), y(count, layer.c.heads() * layer.c.width);
   std::vector<MemoryRange> ranges;
   const Rows* const all[] = {&layer.q,   &layer.k,  &layer.v,  &layer.cos,
                              &layer.sin, &q_turned, &k_turned, &y};
   for (const Rows* r : all) ranges.push_back(range_of(r->tensor()));
-  ranges.push_back(range_of(places));
+  ranges.push_back(range_of(row_positions));
   for (const std::vector<std::byte>* side : {&layer.keys, &layer.values})
     ranges.push_back({side->data(), static_cast<int64_t>(side->size())});
   const auto attached = Attached::attach(ops.device, ranges, MemoryUse::scratch, true);
@@ -157,19 +158,20 @@ std::vector<float> run(const Ops& ops, Layer& layer, int64_t first, int64_t coun
     turn.cos = layer.cos.tensor();
     turn.sin = layer.sin.tensor();
     turn.rotary_dim = layer.c.rotary_dim;
-    turn.places = places;
-    turn.x = few(layer.q);
+    turn.row_positions = row_positions;
+    turn.x = small(layer.q);
     turn.y = q_turned.tensor();
     turn.heads = layer.c.heads();
     LOOM_TRY(recorder.rope(turn));
-    turn.x = few(layer.k);
+    turn.x = small(layer.k);
     turn.y = k_turned.tensor();
     turn.heads = layer.c.kv_heads;
     if (writes) {
       LOOM_TRY(recorder.rope(turn));
-      LOOM_TRY(recorder.kv_write({k_turned.tensor(), few(layer.v), layer.cache, 0, places}));
+      LOOM_TRY(
+          recorder.kv_write({k_turned.tensor(), small(layer.v), layer.cache, 0, row_positions}));
     }
-    LOOM_TRY(recorder.attention(attention_of(layer, q_turned.tensor(), y.tensor(), places)));
+    LOOM_TRY(recorder.attention(attention_of(layer, q_turned.tensor(), y.tensor(), row_positions)));
     return recorder.flush();
   };
   const Status status = record();

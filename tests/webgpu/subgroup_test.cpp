@@ -43,11 +43,11 @@ TEST(GpuSubgroups, SumsHaveTheBitsOfThoseWithout) {
       LOOM_TRY(s.ops().softmax({x, z, 3.0f}));
       LOOM_TRY(s.ops().reduce({x, sums, ReduceKind::sum_squares}));
       LOOM_TRY(s.ops().reduce({y, most, ReduceKind::max}));
-      const Tensor w = s.packed(40, cols), few = s.matrix(3, 40);
+      const Tensor w = s.packed(40, cols), small = s.matrix(3, 40);
       for (int64_t i = 0; i < 48 * cols; ++i) {
         reinterpret_cast<float*>(w.data)[i] = 0.01f * static_cast<float>(i % 23 - 11);
       }
-      return s.ops().matmul({x, w, {}, few});
+      return s.ops().matmul({x, w, {}, small});
     };
     const auto room = static_cast<size_t>(70 * cols + 1000);
     Sheet with(gpu()->ops(), room), without(plain->ops(), room);

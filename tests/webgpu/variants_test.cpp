@@ -231,15 +231,15 @@ struct Rig {
 
 TEST(VariantTuner, AClassIsSearchedOnce) {
   Rig rig(Tuning::on);
-  int told = 0;
-  rig.tuner->on_choice([&] { ++told; });
+  int report = 0;
+  rig.tuner->on_choice([&] { ++report; });
   EXPECT_EQ(rig.shape(kLarge).step, 8);
   Product near = kLarge;
   near.rows = 2100;
   near.dtype = DType::q8_0;
   EXPECT_EQ(rig.shape(near).step, 8);
   EXPECT_EQ(rig.searches, 1);
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(report, 1);
   EXPECT_EQ(rig.asked.rows, 2048);
   EXPECT_EQ(rig.asked.cols, 4096);
   EXPECT_EQ(rig.asked.depth, 1024);

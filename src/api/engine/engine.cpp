@@ -10,9 +10,9 @@ Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine) {
   return loom::Engine::shared();
 }
 
-ActivationMode activation_mode(Activations wanted, ActivationMode otherwise) {
-  if (wanted == Activations::automatic) return otherwise;
-  return wanted == Activations::q8 ? ActivationMode::q8 : ActivationMode::f32;
+ActivationMode activation_mode(Activations requested, ActivationMode otherwise) {
+  if (requested == Activations::automatic) return otherwise;
+  return requested == Activations::q8 ? ActivationMode::q8 : ActivationMode::f32;
 }
 
 }  // namespace loom::core
@@ -67,8 +67,9 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   for (const core::Isa available : core::available_isas())
     info.isas.emplace_back(core::isa_name(available));
   info.activations = mode == Mode::q8 ? Activations::q8 : Activations::f32;
-  impl->tell(LogLevel::debug, core::cat("engine: ", info.device, ", ", info.isa, ", ", info.threads,
-                                        info.threads == 1 ? " thread" : " threads"));
+  impl->log_line(LogLevel::debug,
+                 core::cat("engine: ", info.device, ", ", info.isa, ", ", info.threads,
+                           info.threads == 1 ? " thread" : " threads"));
   return Engine(std::move(impl));
 }
 

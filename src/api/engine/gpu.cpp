@@ -31,7 +31,7 @@ Status open_gpu(const EngineOptions& options, Engine::Impl& impl) {
   impl.gpu_cache = options.gpu_cache;
   impl.gpu_cache_note = keep_gpu_choices(*impl.gpu, options.gpu_cache);
   if (!impl.gpu_cache_note.empty())
-    impl.tell(LogLevel::warning, cat(options.gpu_cache, ": not used: ", impl.gpu_cache_note));
+    impl.log_line(LogLevel::warning, cat(options.gpu_cache, ": not used: ", impl.gpu_cache_note));
   return {};
 }
 

@@ -42,7 +42,7 @@ struct Engine::Impl {
   EngineInfo info;
   LogSink log;
   std::shared_ptr<core::MemoryTracker> memory_tracker = std::make_shared<core::MemoryTracker>();
-  void tell(LogLevel level, const std::string& line) const {
+  void log_line(LogLevel level, const std::string& line) const {
     if (log) log(level, line);
   }
 };
@@ -77,7 +77,7 @@ namespace loom::core {
 Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine);
 
 // automatic means `otherwise`.
-ActivationMode activation_mode(Activations wanted, ActivationMode otherwise);
+ActivationMode activation_mode(Activations requested, ActivationMode otherwise);
 
 // Bytes of parameters in their own memory, and in files or borrowed bytes.
 int64_t owned_bytes(const Network& network);

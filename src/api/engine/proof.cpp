@@ -41,12 +41,12 @@ float proof_value(const ProofArray& array, int64_t i) {
   return value;
 }
 
-ProofOutput compared(const ProofArray& wanted, const ProofArray& got, double abs_tol,
+ProofOutput compared(const ProofArray& desired, const ProofArray& got, double abs_tol,
                      double rel_tol) {
   ProofOutput out;
   double product = 0, wanted_squares = 0, got_squares = 0;
-  for (int64_t i = 0; i < wanted.shape.count(); ++i) {
-    const float w = proof_value(wanted, i), g = proof_value(got, i);
+  for (int64_t i = 0; i < desired.shape.count(); ++i) {
+    const float w = proof_value(desired, i), g = proof_value(got, i);
     const double a = static_cast<double>(w), b = static_cast<double>(g);
     const double far = std::fabs(a - b), size = std::fabs(a);
     // A NaN on either side exceeds every tolerance.
@@ -69,9 +69,9 @@ Result<std::vector<ProofArray>> proof_outputs(const loom::Network& network,
   LOOM_ASSIGN(loom::Session session, network.session(options));
   std::vector<loom::Tensor> given;
   for (const ProofArray& input : inputs) given.push_back(proof_tensor(input));
-  LOOM_ASSIGN(const std::vector<loom::Tensor> said, session.run(given));
+  LOOM_ASSIGN(const std::vector<loom::Tensor> actual, session.run(given));
   std::vector<ProofArray> out;
-  for (const loom::Tensor& each : said) {
+  for (const loom::Tensor& each : actual) {
     LOOM_ASSIGN(out.emplace_back(), proof_array(each, false, "an output"));
   }
   return out;

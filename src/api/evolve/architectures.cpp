@@ -41,9 +41,9 @@ Status begin_with(const GridGenome& genome, Trainer& trainer) {
   for (const StateTensor& state : trainer.step().state()) {
     const int index = network.find_param(state.name);
     if (index < 0) continue;
-    const GenePlace place = gene_place(network.params()[static_cast<size_t>(index)]);
-    const auto& values = genome.cells[place.cell].values;
-    const auto held = values.find(place.name);
+    const GenePosition gene = gene_position(network.params()[static_cast<size_t>(index)]);
+    const auto& values = genome.cells[gene.cell].values;
+    const auto held = values.find(gene.name);
     if (held == values.end()) continue;
     if (static_cast<int64_t>(held->second.size()) != state.tensor.shape.count())
       return invalid(cat("a genome has ", held->second.size(), " values for ", state.name));
@@ -58,9 +58,9 @@ void keep_weights(Trainer& trainer, GridGenome& genome) {
   for (const StateTensor& state : trainer.step().state()) {
     const int index = network.find_param(state.name);
     if (index < 0) continue;
-    const GenePlace place = gene_place(network.params()[static_cast<size_t>(index)]);
+    const GenePosition gene = gene_position(network.params()[static_cast<size_t>(index)]);
     const float* from = state.tensor.f32();
-    genome.cells[place.cell].values[place.name].assign(from, from + state.tensor.shape.count());
+    genome.cells[gene.cell].values[gene.name].assign(from, from + state.tensor.shape.count());
   }
 }
 
@@ -139,8 +139,8 @@ Result<GridGenome> genome_of(const loom::Network& network) {
   for (size_t i = 0; i < names.size(); ++i) {
     LOOM_ASSIGN(const loom::Tensor values, network.parameter(names[i].name));
     LOOM_ASSIGN(const std::span<const float> all, values.values<float>());
-    const GenePlace place = gene_place(row.params()[i]);
-    genome.cells[place.cell].values[place.name].assign(all.begin(), all.end());
+    const GenePosition gene = gene_position(row.params()[i]);
+    genome.cells[gene.cell].values[gene.name].assign(all.begin(), all.end());
   }
   return genome;
 }
@@ -222,7 +222,7 @@ Result<ArchitectureReport> ArchitectureSearch::step(
     int threads, const std::function<bool(int64_t, int64_t)>& on_network) {
   std::vector<core::ArchitectureMember> children = impl_->population.breed();
   std::atomic<size_t> next{0};
-  std::mutex told;
+  std::mutex report_mutex;
   int64_t done = 0;
   std::optional<Error> error;
   core::ThreadPool pool(threads);
@@ -231,7 +231,7 @@ Result<ArchitectureReport> ArchitectureSearch::step(
     for (size_t i = next++; i < children.size(); i = next++) {
       const Status scored =
           core::score_member(impl_->population.spec(), impl_->data, *impl_->ops, children[i]);
-      const std::lock_guard<std::mutex> lock(told);
+      const std::lock_guard<std::mutex> lock(report_mutex);
       if (!scored.ok() && !error) error = scored.error();
       const auto all = static_cast<int64_t>(children.size());
       if (!error && on_network && !on_network(++done, all))

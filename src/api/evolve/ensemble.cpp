@@ -48,9 +48,9 @@ Result<std::vector<int64_t>> match_classes(const std::vector<std::string>& names
   return core::class_order(names, other);
 }
 
-Result<std::vector<int64_t>> majority_vote(const std::vector<std::vector<int64_t>>& said,
+Result<std::vector<int64_t>> majority_vote(const std::vector<std::vector<int64_t>>& votes,
                                            const std::vector<double>& weights) {
-  return core::vote(said, weights);
+  return core::vote(votes, weights);
 }
 
 Result<Tensor> soft_vote(const std::vector<Tensor>& shares, const std::vector<double>& weights) {

@@ -156,7 +156,7 @@ Status set_weights(loom::Network& to, const GenomeNetwork& net, const std::vecto
     std::vector<float> weight(run.count * run.reads, 0.0f), bias;
     for (size_t k = 0; k < run.count; ++k) {
       const GenomeNode& node = net.nodes()[run.first + k];
-      for (const auto& [place, w] : node.inputs) weight[k * run.reads + place] = w;
+      for (const auto& [input_index, w] : node.inputs) weight[k * run.reads + input_index] = w;
       bias.push_back(node.bias);
     }
     const auto rows = static_cast<int64_t>(run.count), cols = static_cast<int64_t>(run.reads);
@@ -243,7 +243,7 @@ Result<Network> Genome::network(const std::optional<Engine>& engine) const {
   for (const core::DenseRun& run : runs) layers.add(net, run);
   NetworkOptions options{.input = {inputs()}};
   options.engine = engine;
-  LOOM_ASSIGN(Network out, Network::sequential({layers.finish(net.output_places())}, options));
+  LOOM_ASSIGN(Network out, Network::sequential({layers.finish(net.output_indices())}, options));
   LOOM_TRY(core::set_weights(out, net, runs));
   return out;
 }

@@ -56,7 +56,7 @@ struct Batch::Impl {
     if (draft_batch) return draft_readers[i].get();
     return draft ? &draft_sessions[i] : nullptr;
   }
-  Status make_draft(const Model& smaller, core::LlmBatchOptions many);
+  Status make_draft(const Model& smaller, core::LlmBatchOptions batch_options);
   bool has(int64_t sequence) const {
     return sequence >= 0 && sequence < static_cast<int64_t>(texts.size());
   }
@@ -172,7 +172,7 @@ Batch& Batch::operator=(Batch&&) noexcept = default;
 Batch::~Batch() = default;
 
 // Creates a sequence of the draft model for each text, all in separate passes.
-Status Batch::Impl::make_draft(const Model& smaller, core::LlmBatchOptions many) {
+Status Batch::Impl::make_draft(const Model& smaller, core::LlmBatchOptions batch_options) {
   const core::LanguageModel& large = model.impl().model;
   const core::LanguageModel& small = smaller.impl().model;
   if (small.config().vocab_size != large.config().vocab_size) {
@@ -181,22 +181,23 @@ Status Batch::Impl::make_draft(const Model& smaller, core::LlmBatchOptions many)
                                    "; both need the same vocabulary"));
   }
   draft = smaller;
-  many.context = std::min(many.context, smaller.info().context);
-  many.positions = many.guesses = 0;
-  many.cache = core::DType::f32;
+  batch_options.context = std::min(batch_options.context, smaller.info().context);
+  batch_options.positions = batch_options.guesses = 0;
+  batch_options.cache = core::DType::f32;
   const Engine::Impl& engine = *smaller.impl().engine;
   Result<core::LlmBatch> made =
-      core::LlmBatch::create(small, *engine.ops, smaller.impl().engine->pool, many);
+      core::LlmBatch::create(small, *engine.ops, smaller.impl().engine->pool, batch_options);
   if (made.ok()) {
     draft_batch.emplace(std::move(*made));
     bytes += draft_batch->arena_bytes() + draft_batch->state_bytes();
-    for (int64_t i = 0; i < many.sequences; ++i) draft_readers.push_back(draft_batch->reader(i));
+    for (int64_t i = 0; i < batch_options.sequences; ++i)
+      draft_readers.push_back(draft_batch->reader(i));
     return {};
   }
   if (made.error().code != Code::unsupported) return made.error();
   core::LlmSessionOptions one;
-  one.context = many.context;
-  for (int64_t i = 0; i < many.sequences; ++i) {
+  one.context = batch_options.context;
+  for (int64_t i = 0; i < batch_options.sequences; ++i) {
     LOOM_ASSIGN(core::LlmSession session, core::make_session(smaller, one));
     bytes += session.arena_bytes() + session.state_bytes();
     draft_sessions.push_back(std::move(session));
@@ -211,22 +212,22 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
     return core::invalid(core::cat("a text has 0 to 64 guesses in a pass; got ", options.guesses));
   const Engine::Impl& engine = *model.impl().engine;
   LOOM_ASSIGN(const core::LlmSessionOptions one, core::session_options(model, options.session));
-  core::LlmBatchOptions many;
-  many.sequences = options.sequences;
-  many.context = one.context;
-  many.chunk = one.chunk;
-  many.activations = one.activations;
-  many.cache = one.cache;
-  many.positions = options.positions;
-  many.device_failed = one.device_failed;
-  many.guesses = options.guesses;
+  core::LlmBatchOptions batch_options;
+  batch_options.sequences = options.sequences;
+  batch_options.context = one.context;
+  batch_options.chunk = one.chunk;
+  batch_options.activations = one.activations;
+  batch_options.cache = one.cache;
+  batch_options.positions = options.positions;
+  batch_options.device_failed = one.device_failed;
+  batch_options.guesses = options.guesses;
   auto impl = std::make_unique<Impl>(model);
   impl->texts.resize(static_cast<size_t>(options.sequences));
   impl->salts.resize(impl->texts.size());
   Result<core::LlmBatch> shared = core::unsupported("passes are not to be shared");
   if (options.share_passes) {
-    shared =
-        core::LlmBatch::create(model.impl().model, *engine.ops, model.impl().engine->pool, many);
+    shared = core::LlmBatch::create(model.impl().model, *engine.ops, model.impl().engine->pool,
+                                    batch_options);
   }
   if (shared.ok()) {
     impl->bytes = shared->arena_bytes() + shared->state_bytes();
@@ -241,10 +242,10 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
     impl->bytes += session.arena_bytes() + session.state_bytes();
     impl->alone.push_back(std::move(session));
   }
-  impl->guesses = impl->shared ? impl->shared->guesses() : options.guesses;
-  many.context = one.context > 0 ? one.context : impl->reader(0).context();
+  impl->guesses = impl->shared ? impl->shared->drafts() : options.guesses;
+  batch_options.context = one.context > 0 ? one.context : impl->reader(0).context();
   if (options.draft != nullptr && options.guesses > 0)
-    LOOM_TRY(impl->make_draft(*options.draft, many));
+    LOOM_TRY(impl->make_draft(*options.draft, batch_options));
   impl->held =
       core::ScopedMemoryUse(engine.memory_tracker, core::MemoryKind::sessions, impl->bytes);
   return Batch(std::move(impl));

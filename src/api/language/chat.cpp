@@ -133,22 +133,22 @@ bool Chat::Impl::drop_one() {
 Result<Chat::Impl::Prompt> Chat::Impl::fitting_prompt(int64_t more) {
   const int64_t room = session.context();
   LOOM_ASSIGN(Prompt found, prompt());
-  auto wanted = static_cast<int64_t>(found.ids.size()) + more;
+  auto requested = static_cast<int64_t>(found.ids.size()) + more;
   const int64_t limit = on_full == WhenFull::stop ? room - 1 : room - reserve;
   const int64_t target = limit * kKeptQuarters / 4;
-  if (wanted > limit && on_full == WhenFull::drop_oldest) {
-    while (wanted > target && drop_one()) {
+  if (requested > limit && on_full == WhenFull::drop_oldest) {
+    while (requested > target && drop_one()) {
       LOOM_ASSIGN(found, prompt());
-      wanted = static_cast<int64_t>(found.ids.size()) + more;
+      requested = static_cast<int64_t>(found.ids.size()) + more;
     }
   }
-  if (wanted < room) return found;
+  if (requested < room) return found;
   const bool alone = turns.size() - first <= 1;
   return core::make_error(
       Code::out_of_range,
-      alone ? core::cat("the context is full: the text has ", wanted, " tokens, ", room,
+      alone ? core::cat("the context is full: the text has ", requested, " tokens, ", room,
                         " have room; begin again with less text, or give more context")
-            : core::cat("the context is full: the text has ", wanted, " tokens, ", room,
+            : core::cat("the context is full: the text has ", requested, " tokens, ", room,
                         " have room; begin again, let the oldest go, or give more context"));
 }
 
@@ -183,11 +183,11 @@ Result<Reply> Chat::Impl::answer(const GenerateOptions& options, const ReplySink
   Generation& whole = reply.generation;
   while (whole.stop == StopReason::context && on_full == WhenFull::drop_oldest && drop_one()) {
     // The reply so far is read again after fewer turns, and continues.
-    const auto said = static_cast<int64_t>(whole.token_ids.size());
+    const auto num_tokens = static_cast<int64_t>(whole.token_ids.size());
     GenerateOptions rest = asked;
-    rest.max_tokens = options.max_tokens - said;
+    rest.max_tokens = options.max_tokens - num_tokens;
     if (rest.max_tokens <= 0) break;
-    Result<Prompt> shorter = fitting_prompt(said);
+    Result<Prompt> shorter = fitting_prompt(num_tokens);
     if (!shorter.ok()) break;  // the question and the reply fill the context
     std::vector<TokenId> ids = std::move(shorter->ids);
     ids.insert(ids.end(), whole.token_ids.begin(), whole.token_ids.end());
@@ -338,18 +338,18 @@ Result<Reply> Chat::regenerate(const GenerateOptions& options, const ReplySink& 
 }
 
 Result<int64_t> Chat::replay() {
-  const std::vector<ConversationTurn> wanted = impl_->turns;
+  const std::vector<ConversationTurn> requested = impl_->turns;
   clear();
-  for (size_t i = 0; i < wanted.size(); ++i) {
+  for (size_t i = 0; i < requested.size(); ++i) {
     // The question, or the results of calls, up to the reply.
     const size_t from = i;
-    while (i < wanted.size() && wanted[i].role != "assistant") ++i;
-    if (i == wanted.size()) break;
-    const ConversationTurn& reply = wanted[i];
+    while (i < requested.size() && requested[i].role != "assistant") ++i;
+    if (i == requested.size()) break;
+    const ConversationTurn& reply = requested[i];
     GenerateOptions options = reply.options;
     if (reply.stop == StopReason::cancelled) options.max_tokens = reply.tokens;
-    const auto begin = wanted.begin() + static_cast<std::ptrdiff_t>(from);
-    LOOM_TRY(impl_->add({begin, wanted.begin() + static_cast<std::ptrdiff_t>(i)}, options, {}));
+    const auto begin = requested.begin() + static_cast<std::ptrdiff_t>(from);
+    LOOM_TRY(impl_->add({begin, requested.begin() + static_cast<std::ptrdiff_t>(i)}, options, {}));
     if (impl_->turns.size() != i + 1) return static_cast<int64_t>(i);
     ConversationTurn& got = impl_->turns.back();
     if (reply.stop == StopReason::cancelled && got.content.starts_with(reply.content) &&

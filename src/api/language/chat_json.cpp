@@ -172,7 +172,7 @@ class TurnOrder {
     given_ = 0;
     return {};
   }
-  bool whole() const { return replied_; }
+  bool is_complete() const { return replied_; }
 
  private:
   std::vector<ToolCall> calls_;  // of the last reply
@@ -262,15 +262,15 @@ Status Chat::restore(std::string_view json, const std::string& where) {
   std::vector<ConversationTurn> turns;
   TurnOrder order;
   for (const JsonValue& turn : list->elements()) {
-    const std::string place = core::cat(where, ": turn ", turns.size() + 1);
-    LOOM_ASSIGN(ConversationTurn read, read_turn(turn, place));
-    LOOM_TRY(order.take(read, ChatFields(turn, place)));
+    const std::string location = core::cat(where, ": turn ", turns.size() + 1);
+    LOOM_ASSIGN(ConversationTurn read, read_turn(turn, location));
+    LOOM_TRY(order.take(read, ChatFields(turn, location)));
     turns.push_back(std::move(read));
   }
   const auto of_tool = [](const ConversationTurn& turn) { return turn.role == "tool"; };
   if ((version == kChatWithTools) != std::ranges::any_of(turns, of_tool))
     return fields.wrong("version", "is that of other turns");
-  if (!order.whole()) return fields.wrong("turns", "end with a question");
+  if (!order.is_complete()) return fields.wrong("turns", "end with a question");
   const auto count = static_cast<int64_t>(turns.size());
   if (first < 0 || first > count ||
       (first < count && turns[static_cast<size_t>(first)].role != "user"))

@@ -39,9 +39,9 @@ Result<std::string> prompt_of(const LanguageModel& model, const EmbedOptions& op
 }
 
 // Maximum tokens of a text: the limits of the model, of its files and of the caller.
-int64_t token_limit(const LanguageModel& model, int64_t wanted) {
+int64_t token_limit(const LanguageModel& model, int64_t requested) {
   int64_t most = model.config().max_positions;
-  if (wanted > 0) return std::min(most, wanted);
+  if (requested > 0) return std::min(most, requested);
   if (model.embedding() != nullptr && model.embedding()->max_tokens > 0)
     most = std::min(most, model.embedding()->max_tokens);
   return most;

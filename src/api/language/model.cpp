@@ -46,14 +46,14 @@ ModelInfo describe(const LanguageModel& model) {
 std::shared_ptr<const Model::Impl> make_impl(const Engine& engine, LanguageModel model) {
   ModelInfo info = describe(model);
   for (const std::string& note : info.notes)
-    engine.impl().tell(LogLevel::warning, cat(info.source, ": ", note));
+    engine.impl().log_line(LogLevel::warning, cat(info.source, ": ", note));
   ScopedMemoryUse weights(engine.impl().memory_tracker, MemoryKind::weights,
                           owned_bytes(model.network()));
   ScopedMemoryUse mapped(engine.impl().memory_tracker, MemoryKind::mapped,
                          mapped_bytes(model.network()));
-  engine.impl().tell(LogLevel::info,
-                     cat(info.source, ": ", info.architecture, ", ", info.parameters,
-                         " parameters in ", loom::dtype_name(info.dtype)));
+  engine.impl().log_line(LogLevel::info,
+                         cat(info.source, ": ", info.architecture, ", ", info.parameters,
+                             " parameters in ", loom::dtype_name(info.dtype)));
   return std::make_shared<const Model::Impl>(Model::Impl{
       engine.share(), std::move(model), std::move(info), std::move(weights), std::move(mapped)});
 }
@@ -222,9 +222,10 @@ Result<core::LlmSessionOptions> core::session_options(const Model& model,
   o.cache = static_cast<core::DType>(options.cache_type);
   if (options.device_failed) {
     o.device_failed = [engine = model.impl().engine,
-                       told = options.device_failed](const Error& why) {
-      engine->tell(LogLevel::warning, core::cat("the GPU failed, the CPU goes on: ", why.str()));
-      told(why);
+                       on_failure = options.device_failed](const Error& why) {
+      engine->log_line(LogLevel::warning,
+                       core::cat("the GPU failed, the CPU goes on: ", why.str()));
+      on_failure(why);
     };
   }
   o.activations = core::activation_mode(options.activations, model.impl().engine->activations);

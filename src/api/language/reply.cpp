@@ -165,7 +165,7 @@ std::string Model::tool_format() const {
 Result<ReplyParser> Model::reply_parser(std::string_view prompt, std::string_view tools) const {
   LOOM_ASSIGN(const core::JsonValue json, core::option_json(std::string(tools), "tools", true));
   LOOM_ASSIGN(core::Tools read, core::Tools::read(json));
-  const core::ToolFormat& format = core::told_format(impl_->model.chat_source(), !tools.empty());
+  const core::ToolFormat& format = core::prompt_format(impl_->model.chat_source(), !tools.empty());
   const bool thinking = core::ends_thinking(prompt, format);
   return ReplyParser(std::make_unique<ReplyParser::Impl>(format, std::move(read), thinking));
 }
@@ -175,7 +175,7 @@ Result<std::string> Model::call_grammar(std::string_view prompt, std::string_vie
   LOOM_ASSIGN(const core::JsonValue json, core::option_json(std::string(tools), "tools", true));
   LOOM_ASSIGN(const core::Tools read, core::Tools::read(json));
   const std::string& source = impl_->model.chat_source();
-  const core::ToolFormat& format = core::told_format(source, true);
+  const core::ToolFormat& format = core::prompt_format(source, true);
   core::Thinking thinking = core::Thinking::never;
   if (source.find(format.think_open) != std::string::npos) thinking = core::Thinking::may;
   if (core::ends_thinking(prompt, format)) thinking = core::Thinking::already;

@@ -51,11 +51,11 @@ Result<Absorbed> absorb_stream(std::span<const std::byte> stream, const LoadOpti
   LOOM_ASSIGN(Network network,
               Network::load({.bytes = bytes, .name = cat(where, ": graph.onnx")}, options));
   if (const JsonValue* trainable = reader.manifest().find("trainable")) {
-    LOOM_ASSIGN(const int64_t wanted, trainable->as_int(cat(where, ": trainable")));
-    if (network.info().trainable != wanted)
+    LOOM_ASSIGN(const int64_t desired, trainable->as_int(cat(where, ": trainable")));
+    if (network.info().trainable != desired)
       return core::unsupported(
           cat("training would change ", network.info().trainable, " numbers, in the source ",
-              wanted, "; it computes with its parameters in a way that no layer has"),
+              desired, "; it computes with its parameters in a way that no layer has"),
           where);
   }
   LOOM_ASSIGN(ProofReport report, prove(network, proven));

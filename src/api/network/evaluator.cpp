@@ -105,11 +105,12 @@ static Result<core::evaluate::Evaluator> graph_of(const core::FileRef& file, Eng
   if (core::is_tflite(mapped.bytes())) {
     LOOM_ASSIGN(const core::TfliteModel read, core::parse_tflite(mapped.bytes(), file));
     LOOM_ASSIGN(
-        core::TfliteAsOnnx said,
+        core::TfliteAsOnnx translated,
         core::tflite_as_onnx(read, file,
                              {.folder = core::evaluate::evaluating_folder(core::reference_ops())}));
     held = std::move(mapped);
-    return core::evaluate::Evaluator::of(std::move(said.model), core::cpu_ops(on.isa), on.pool);
+    return core::evaluate::Evaluator::of(std::move(translated.model), core::cpu_ops(on.isa),
+                                         on.pool);
   }
 #else
   (void)held;

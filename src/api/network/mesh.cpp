@@ -25,7 +25,7 @@ Result<Network> mesh_network(const TrainedModel& model, const Network& weights, 
 }
 
 Result<MeshOptions> mesh_options(const loom::MeshOptions& from) {
-  const auto place = [](const loom::Coord& c) { return Coord{c.z, c.y, c.x, c.l}; };
+  const auto cell_at = [](const loom::Coord& c) { return Coord{c.z, c.y, c.x, c.l}; };
   MeshOptions o;
   o.zero_fill = from.zero_fill;
   o.carry = from.carry;
@@ -36,15 +36,15 @@ Result<MeshOptions> mesh_options(const loom::MeshOptions& from) {
   for (const loom::MeshLink& link : from.links) {
     const int sources = (link.from ? 1 : 0) + (link.port.empty() ? 0 : 1) + (link.nothing ? 1 : 0);
     if (sources > 1) {
-      return invalid(cat("the link to cell ", place(link.to).str(),
+      return invalid(cat("the link to cell ", cell_at(link.to).str(),
                          " has several sources; give a cell, a port or nothing"));
     }
-    MeshLink mine{place(link.to), MeshLink::From::as_is, {}, link.port, link.delay, link.second};
+    MeshLink mine{cell_at(link.to), MeshLink::From::as_is, {}, link.port, link.delay, link.second};
     if (link.nothing) mine.from = MeshLink::From::none;
     if (!link.port.empty()) mine.from = MeshLink::From::port;
     if (link.from) {
       mine.from = MeshLink::From::cell;
-      mine.cell = place(*link.from);
+      mine.cell = cell_at(*link.from);
     }
     o.links.push_back(mine);
   }
@@ -64,7 +64,7 @@ Result<loom::Tensor> port_values(const MeshTopology& topology, int port, const l
 
 namespace {
 
-Coord mesh_place(const loom::Coord& c) {
+Coord mesh_coord(const loom::Coord& c) {
   return {c.z, c.y, c.x, c.l};
 }
 
@@ -184,10 +184,10 @@ std::vector<MeshCell> Mesh::cells() const {
 
 Status Mesh::set_input(const Tensor& x, std::string_view port) {
   LOOM_ASSIGN(const int index, impl_->port(port));
-  const core::Shape& wanted = impl_->mesh->topology().ports()[static_cast<size_t>(index)].shape;
-  if (x.size() != wanted.count()) {
+  const core::Shape& expected = impl_->mesh->topology().ports()[static_cast<size_t>(index)].shape;
+  if (x.size() != expected.count()) {
     return invalid(
-        cat("the port '", port, "' takes ", wanted.str(), ", got ", shape_text(x.shape())));
+        cat("the port '", port, "' takes ", expected.str(), ", got ", shape_text(x.shape())));
   }
   LOOM_ASSIGN(const Tensor values, impl_->prepared(x, index));
   return impl_->mesh->set_input(core::mesh_view(values), index);
@@ -284,7 +284,7 @@ Result<Tensor> Mesh::output(std::optional<Coord> cell) const {
   const Impl& s = *impl_;
   int slot = s.mesh->topology().output();
   if (cell) {
-    LOOM_ASSIGN(slot, s.mesh->topology().find(core::mesh_place(*cell)));
+    LOOM_ASSIGN(slot, s.mesh->topology().find(core::mesh_coord(*cell)));
   }
   const std::lock_guard turn(s.engine.impl().turn);
   LOOM_ASSIGN(const core::Tensor values, s.mesh->output(slot));
@@ -295,7 +295,7 @@ Result<Tensor> Mesh::output(std::optional<Coord> cell) const {
 }
 
 bool Mesh::holds(const Coord& cell) const {
-  const Result<int> slot = impl_->mesh->topology().find(core::mesh_place(cell));
+  const Result<int> slot = impl_->mesh->topology().find(core::mesh_coord(cell));
   return slot.ok() && impl_->mesh->holds(*slot);
 }
 int64_t Mesh::ticks() const {

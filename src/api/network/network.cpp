@@ -117,8 +117,8 @@ Result<std::shared_ptr<loom::Network::Impl>> loaded(
     OpenedModel opened, const LoadOptions& options,
     std::shared_ptr<const NetworkSource> weights = nullptr) {
   LOOM_ASSIGN(const Engine engine, engine_or_shared(options.engine));
-  const bool told = weights != nullptr && weights->sections.find("model") != nullptr;
-  LOOM_ASSIGN(TrainedModel model, model_of(told ? *weights : *opened.network));
+  const bool has_section = weights != nullptr && weights->sections.find("model") != nullptr;
+  LOOM_ASSIGN(TrainedModel model, model_of(has_section ? *weights : *opened.network));
   if (weights != nullptr) {
     model.network = opened.network->spec;
     opened.fresh = false;
@@ -137,9 +137,9 @@ Result<std::shared_ptr<loom::Network::Impl>> loaded(
   LOOM_TRY(load_all(network, source, options, engine.impl().pool));
   // A file records the training type of its network; its weights may be packed in another type.
   impl->model.dtype = matrix_dtype(network, impl->model.dtype);
-  engine.impl().tell(LogLevel::info,
-                     cat(source.path.empty() ? "the description" : source.path, ": a network of ",
-                         network.param_count(), " parameters in ", dtype_name(impl->model.dtype)));
+  engine.impl().log_line(
+      LogLevel::info, cat(source.path.empty() ? "the description" : source.path, ": a network of ",
+                          network.param_count(), " parameters in ", dtype_name(impl->model.dtype)));
   // Weights packed in another type compute other bits.
   std::shared_ptr<const ProofRecord> proof;
   if (!dtype) {
@@ -287,7 +287,7 @@ Result<std::shared_ptr<Network::Impl>> load_file(const core::FileRef& path, cons
   if (!options.weights.empty()) {
     LOOM_ASSIGN(weights, core::open_network_weights(options.weights, opened.network->spec, how));
   }
-  for (const std::string& note : opened.notes) engine.impl().tell(LogLevel::info, note);
+  for (const std::string& note : opened.notes) engine.impl().log_line(LogLevel::info, note);
   Result<std::shared_ptr<Network::Impl>> made =
       core::loaded(std::move(opened), options, std::move(weights));
   return made.ok() ? made : core::file_error(made.error(), path);

@@ -256,7 +256,7 @@ Result<SourceWeight> LoadedSource::weight(const Param& param) const {
       r16_decode(geometry, held.data, first + r, 0, geometry.cols, out + r * geometry.cols);
     return Status();
   };
-  weight.place = [held](int64_t row, const R16& matrix, std::byte* to) {
+  weight.copy_row = [held](int64_t row, const R16& matrix, std::byte* to) {
     r16_copy_row(matrix, held.data, row, to);
     return Status();
   };

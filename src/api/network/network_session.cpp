@@ -34,9 +34,10 @@ struct Session::Impl {
   Result<core::Session*> session_for(int64_t samples);
   Status run_piece(std::span<const Tensor> inputs, int64_t first, int64_t count,
                    std::span<const Output> to);
-  template <class Place>
-  Status compute(std::span<const Tensor> inputs, size_t wanted, const Place& place);
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, size_t wanted);
+  template <class Destination>
+  Status compute(std::span<const Tensor> inputs, size_t num_outputs,
+                 const Destination& destination);
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, size_t num_outputs);
   Result<std::vector<Tensor>> prepared(std::span<const Tensor> inputs, int64_t samples) const;
 };
 
@@ -112,9 +113,9 @@ Status Session::Impl::run_piece(std::span<const Tensor> inputs, int64_t first, i
     if (y.shape.count() > std::ssize(to[i].values) - begin)
       return invalid(cat(count, " samples give ", y.shape.str(),
                          ", which is not a part of what all ", "give; run one sample at a time"));
-    float* place = to[i].values.data() + begin;
+    float* destination = to[i].values.data() + begin;
     for (int64_t r = 0; r < y.rows(); ++r)
-      std::copy_n(y.f32_row(r), y.cols(), place + r * y.cols());
+      std::copy_n(y.f32_row(r), y.cols(), destination + r * y.cols());
   }
   return {};
 }
@@ -164,8 +165,9 @@ Result<std::vector<Tensor>> Session::Impl::prepared(std::span<const Tensor> inpu
 }
 
 // Copies the first `wanted` outputs of the network, each to place(index, shape).
-template <class Place>
-Status Session::Impl::compute(std::span<const Tensor> inputs, size_t wanted, const Place& place) {
+template <class Destination>
+Status Session::Impl::compute(std::span<const Tensor> inputs, size_t num_outputs,
+                              const Destination& destination) {
   LOOM_ASSIGN(const core::Shape shape, core::batch_shape(*network, inputs[0]));
   const int64_t samples = shape[0], most = options.max_batch;
   if (options.stateful && samples != most) {
@@ -179,10 +181,10 @@ Status Session::Impl::compute(std::span<const Tensor> inputs, size_t wanted, con
   if (singly) computed[0] = 1;
   LOOM_ASSIGN(const std::vector<core::CellShapes> shapes, network->shapes(computed));
   std::vector<Output> to;
-  for (size_t i = 0; i < wanted; ++i) {
+  for (size_t i = 0; i < num_outputs; ++i) {
     core::Shape out = i == 0 ? shapes.back().out : shapes.back().more[i - 1];
     if (singly && outputs[i].batched) out[0] *= samples;  // a sample may have several rows
-    LOOM_ASSIGN(const std::span<float> values, place(i, out));
+    LOOM_ASSIGN(const std::span<float> values, destination(i, out));
     to.push_back({values, outputs[i].batched});
   }
   if (shared && samples != most) {
@@ -200,19 +202,19 @@ Status Session::Impl::compute(std::span<const Tensor> inputs, size_t wanted, con
   return {};
 }
 
-Result<std::vector<Tensor>> Session::Impl::run(std::span<const Tensor> inputs, size_t wanted) {
+Result<std::vector<Tensor>> Session::Impl::run(std::span<const Tensor> inputs, size_t num_outputs) {
   std::vector<Tensor> y;
-  LOOM_TRY(
-      compute(inputs, wanted, [&](size_t, const core::Shape& shape) -> Result<std::span<float>> {
-        LOOM_ASSIGN(y.emplace_back(), Tensor::zeros(core::public_shape(shape)));
-        return y.back().mutable_values<float>();
-      }));
+  LOOM_TRY(compute(inputs, num_outputs,
+                   [&](size_t, const core::Shape& shape) -> Result<std::span<float>> {
+                     LOOM_ASSIGN(y.emplace_back(), Tensor::zeros(core::public_shape(shape)));
+                     return y.back().mutable_values<float>();
+                   }));
   return y;
 }
 
 Status Session::run_into(const Tensor& inputs, std::span<float> to,
                          std::span<const int64_t> shape) {
-  const auto place = [&](size_t, const core::Shape& out) -> Result<std::span<float>> {
+  const auto destination = [&](size_t, const core::Shape& out) -> Result<std::span<float>> {
     bool fits = std::ssize(to) == out.count() && (shape.empty() || std::ssize(shape) == out.rank());
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] == out[static_cast<int>(i)];
     if (fits) return to;
@@ -221,7 +223,7 @@ Status Session::run_into(const Tensor& inputs, std::span<float> to,
     return invalid(cat("the outputs are float32 ", shape_text(core::public_shape(out)),
                        " without gaps; the memory given is float32 ", given));
   };
-  return impl_->compute({&inputs, 1}, 1, place);
+  return impl_->compute({&inputs, 1}, 1, destination);
 }
 
 Result<Tensor> Session::run(const Tensor& inputs) {

@@ -152,10 +152,10 @@ Result<MeshTrainer::Impl::Stream> MeshTrainer::Impl::stream_of(const Dataset& da
   LOOM_TRY(add_ports(data, s));
   s.y = data.y();
   s.outputs = s.y.size() / data.samples();
-  const int64_t wanted = trainer->target().shape.count() / (trainer->window() * batch);
-  if (s.outputs != wanted) {
+  const int64_t expected = trainer->target().shape.count() / (trainer->window() * batch);
+  if (s.outputs != expected) {
     return invalid(
-        cat("a target of the dataset has ", s.outputs, " values, the last cell gives ", wanted));
+        cat("a target of the dataset has ", s.outputs, " values, the last cell gives ", expected));
   }
   if (!s.labels) LOOM_TRY(check_targets(s.y, data.samples()));
   return s;
@@ -208,8 +208,8 @@ int64_t MeshTrainer::Impl::fill_window(const Stream& s) {
       copy_sample(p == 0 ? s.x : s.ports[p - 1], sample, i, x.shape.count() / (window * batch), x);
     }
     const int64_t due = tick - lag;
-    const int64_t place = stream * s.length + std::clamp<int64_t>(due, 0, s.length - 1);
-    copy_sample(s.y, place, i, s.outputs, target);
+    const int64_t time_step = stream * s.length + std::clamp<int64_t>(due, 0, s.length - 1);
+    copy_sample(s.y, time_step, i, s.outputs, target);
     // Rows that an earlier window counted do not count again.
     const bool fresh = first == 0 || i / batch >= window - trainer->stride();
     const bool counts = fresh && due >= 0 && due < s.length;

@@ -35,9 +35,9 @@ Result<loom::Network> network_of(const GridGenome& genome, const ScoredData& dat
   LOOM_ASSIGN(loom::Network out, loom::Network::from_json(write_network(spec), how));
   LOOM_ASSIGN(const Network row, genome.finalized(1));
   for (const Param& param : row.params()) {
-    const GenePlace place = gene_place(param);
-    const auto& values = genome.cells[place.cell].values;
-    const auto held = values.find(place.name);
+    const GenePosition gene = gene_position(param);
+    const auto& values = genome.cells[gene.cell].values;
+    const auto held = values.find(gene.name);
     if (held == values.end()) continue;
     const loom::Shape shape = public_shape(param.spec.shape);
     LOOM_TRY(out.set_parameter(param.path, loom::Tensor::view(held->second.data(), shape)));

@@ -56,8 +56,8 @@ struct Trainer::Impl {
   bool computes = false;   // holds the engine's mutex
   core::ScopedMemoryUse held;
 
-  Impl(const Network& what, Engine on, TrainerOptions wanted, core::TrainerOptions how)
-      : network(what), engine(std::move(on)), options(std::move(wanted)), plan(std::move(how)) {}
+  Impl(const Network& what, Engine on, TrainerOptions requested, core::TrainerOptions how)
+      : network(what), engine(std::move(on)), options(std::move(requested)), plan(std::move(how)) {}
   ~Impl();
   struct Turn {
     explicit Turn(Impl& s) : impl(s), lock(s.engine.impl().turn) { impl.computes = true; }
@@ -74,13 +74,14 @@ struct Trainer::Impl {
   Status average(bool shown);
   Status sync();
   // `data` in the network's form; `copy` holds it if inputs are normalized.
-  Result<const core::Dataset*> seen(const Dataset& data, core::Dataset& copy);
+  Result<const core::Dataset*> prepared(const Dataset& data, core::Dataset& copy);
   Result<History> fit(const Dataset& train, const Dataset* validation, const FitOptions& options);
   Status begin(const core::Dataset& samples, const core::Dataset& held_out,
                const FitOptions& options);
   Status resume(const FitOptions& options);
   void watch_layers(const FitOptions& options);
-  void tell_pass(const core::LayerEvent& event, const std::function<void(const LayerPass&)>& told);
+  void report_pass(const core::LayerEvent& event,
+                   const std::function<void(const LayerPass&)>& observer);
   Status keep(const FitOptions& options, const std::string& path,
               const std::function<Status(const std::string&)>& save);
   Status save(const Epoch& done, const FitOptions& options);
@@ -173,7 +174,7 @@ Status Trainer::Impl::create(const core::Dataset& data) {
   return {};
 }
 
-Result<const core::Dataset*> Trainer::Impl::seen(const Dataset& data, core::Dataset& copy) {
+Result<const core::Dataset*> Trainer::Impl::prepared(const Dataset& data, core::Dataset& copy) {
   const core::Dataset& samples = data.impl().data;
   const core::Shape& input = model().network.input;
   const bool same = samples.sample == input;
@@ -203,16 +204,16 @@ Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& 
                              : core::add_placeholders(*weights, labels || spec.pairs(), made.data));
     const Dataset first(std::make_shared<Dataset::Impl>(std::move(made)));
     LOOM_TRY(prepare(first));
-    LOOM_ASSIGN(const core::Dataset* samples, seen(first, copy));
+    LOOM_ASSIGN(const core::Dataset* samples, prepared(first, copy));
     LOOM_TRY(create(*samples));
   }
-  LOOM_ASSIGN(const core::Dataset* samples, seen(batch, copy));
+  LOOM_ASSIGN(const core::Dataset* samples, prepared(batch, copy));
   Shape shape = core::public_shape(trainer->network().output());
   if (!shape.empty()) shape[0] = samples->samples;
   const Turn turn(*this);
   LOOM_ASSIGN(
       const core::StepResult done,
-      trainer->train_given(*samples, rate, [&](const core::Tensor& y, const core::Tensor& dy) {
+      trainer->train_with_loss(*samples, rate, [&](const core::Tensor& y, const core::Tensor& dy) {
         return core::ask_own_loss(loss, shape, y, dy);
       }));
   trained();
@@ -232,8 +233,8 @@ Status Trainer::Impl::resume(const FitOptions& o) {
     LOOM_ASSIGN(from, core::load_checkpoint(o.checkpoint, model(), *trainer, run));
     trained();
     if (from != o.checkpoint) {
-      engine.impl().tell(LogLevel::warning,
-                         cat(o.checkpoint, ": damaged or absent; going on from ", from));
+      engine.impl().log_line(LogLevel::warning,
+                             cat(o.checkpoint, ": damaged or absent; going on from ", from));
     }
   }
   if (o.on_begin) o.on_begin(from, trainer->progress().epoch);
@@ -251,13 +252,13 @@ int64_t steady_ns() {
   return of(std::chrono::steady_clock::now()) + between;
 }
 
-void Trainer::Impl::tell_pass(const core::LayerEvent& e,
-                              const std::function<void(const LayerPass&)>& told) {
+void Trainer::Impl::report_pass(const core::LayerEvent& e,
+                                const std::function<void(const LayerPass&)>& observer) {
   LayerPass pass{
       {e.at.z, e.at.y, e.at.x, e.at.l}, std::string(e.kind), e.backward, passed_ns, 0, {}};
   pass.end_ns = steady_ns();
   for (int i = 0; i < e.values.shape.rank(); ++i) pass.shape.push_back(e.values.shape[i]);
-  told(pass);
+  observer(pass);
   passed_ns = steady_ns();  // excludes the listener's time
 }
 
@@ -266,7 +267,7 @@ void Trainer::Impl::tell_pass(const core::LayerEvent& e,
 void Trainer::Impl::watch_layers(const FitOptions& o) {
   trainer->step().observe(
       [this, on_pass = o.on_pass, on_layer = o.on_layer](const core::LayerEvent& e) {
-        if (on_pass) tell_pass(e, on_pass);
+        if (on_pass) report_pass(e, on_pass);
         if (!last_step || !on_layer) return;
         const core::LayerStats s = core::layer_stats(e.values);
         on_layer({trainer->progress().epoch + 1,
@@ -316,8 +317,8 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   trained();
   if (report->dropped > 0) {
-    engine.impl().tell(LogLevel::warning, cat("epoch ", report->epoch, ": ", report->dropped,
-                                              " updates were not finite, and were dropped"));
+    engine.impl().log_line(LogLevel::warning, cat("epoch ", report->epoch, ": ", report->dropped,
+                                                  " updates were not finite, and were dropped"));
   }
   for (const core::LinkReport& link : report->links) {
     if (!o.on_link) break;
@@ -375,10 +376,10 @@ Result<History> Trainer::Impl::fit(const Dataset& train, const Dataset* validati
   LOOM_TRY(prepare(train));
   model().split = train.impl().split;
   core::Dataset train_copy, validation_copy;
-  LOOM_ASSIGN(const core::Dataset* samples, seen(train, train_copy));
+  LOOM_ASSIGN(const core::Dataset* samples, prepared(train, train_copy));
   const core::Dataset* held_out = &validation_copy;
   if (validation != nullptr) {
-    LOOM_ASSIGN(held_out, seen(*validation, validation_copy));
+    LOOM_ASSIGN(held_out, prepared(*validation, validation_copy));
   }
   LOOM_TRY(begin(*samples, *held_out, o));
   History history;
@@ -422,7 +423,8 @@ Result<Trainer> Trainer::create(const Network& network, const TrainerOptions& op
   LOOM_TRY(core::resolve_rules(plan.step.rules, *weights));
   LOOM_TRY(core::check_step_options(plan.step));
   const Engine engine = options.engine.value_or(network.impl().engine);
-  for (const std::string& idle : idle_options(options)) engine.impl().tell(LogLevel::warning, idle);
+  for (const std::string& idle : idle_options(options))
+    engine.impl().log_line(LogLevel::warning, idle);
   return Trainer(std::make_unique<Impl>(network, engine, options, std::move(plan)));
 }
 
@@ -444,7 +446,7 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   Impl& s = *impl_;
   LOOM_TRY(s.prepare(data));
   core::Dataset copy;
-  LOOM_ASSIGN(const core::Dataset* samples, s.seen(data, copy));
+  LOOM_ASSIGN(const core::Dataset* samples, s.prepared(data, copy));
   LOOM_TRY(s.create(*samples));
   const core::LossSpec& loss = s.plan.step.loss;
   core::OutputScores scores(*samples, loss, core::predictions_of(s.trainer->network()).last());
@@ -475,7 +477,7 @@ Result<std::vector<RangeReport>> Trainer::calibrate(const Dataset& data,
   Impl& s = *impl_;
   LOOM_TRY(s.prepare(data));
   core::Dataset copy;
-  LOOM_ASSIGN(const core::Dataset* samples, s.seen(data, copy));
+  LOOM_ASSIGN(const core::Dataset* samples, s.prepared(data, copy));
   LOOM_TRY(s.create(*samples));
   const Trainer::Impl::Turn turn(s);
   LOOM_ASSIGN(const std::vector<core::ClipReport> clips,
@@ -496,7 +498,7 @@ Result<StepReport> Trainer::train_step(const Dataset& batch, std::optional<doubl
   Impl& s = *impl_;
   LOOM_TRY(s.prepare(batch));
   core::Dataset copy;
-  LOOM_ASSIGN(const core::Dataset* samples, s.seen(batch, copy));
+  LOOM_ASSIGN(const core::Dataset* samples, s.prepared(batch, copy));
   LOOM_TRY(s.create(*samples));
   const Trainer::Impl::Turn turn(s);
   LOOM_ASSIGN(const core::StepResult done,

@@ -97,12 +97,12 @@ Visible visible(const AttentionArgs& args, int64_t position) {
 }
 
 void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores) {
-  const RowPosition place = place_of(args.places, row, args.first);
-  const KvCache cache = args.cache.sequence(place.sequence);
-  const int32_t* pages = pages_of(args.places, row);
+  const RowPosition row_position = place_of(args.row_positions, row, args.first);
+  const KvCache cache = args.cache.sequence(row_position.sequence);
+  const int32_t* pages = pages_of(args.row_positions, row);
   const int64_t width = cache.head_dim;
   const int64_t kv_head = head / (args.heads / cache.kv_heads);
-  const Visible seen = visible(args, place.position);
+  const Visible seen = visible(args, row_position.position);
   const int64_t n = seen.end - seen.begin;
   const float* q = args.q.f32_row(row) + head * width;
   for (int64_t i = 0; i < n; ++i) {
@@ -139,8 +139,9 @@ void rope(const RopeArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const int64_t in_run = args.length > 0 ? r % args.length : r;
-    const int64_t position =
-        args.places.empty() ? args.first + in_run : place_of(args.places, r, 0).position;
+    const int64_t position = args.row_positions.empty()
+                                 ? args.first + in_run
+                                 : place_of(args.row_positions, r, 0).position;
     const float* cos = args.cos.row<float>(position);
     const float* sin = args.sin.row<float>(position);
     for (int64_t head = 0; head < args.heads; ++head) {
@@ -162,15 +163,15 @@ template <class T>
 void kv_write(const KvWriteArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.k.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const RowPosition place = place_of(args.places, r, args.first);
-    const KvCache cache = args.cache.sequence(place.sequence);
-    const int32_t* pages = pages_of(args.places, r);
+    const RowPosition row_position = place_of(args.row_positions, r, args.first);
+    const KvCache cache = args.cache.sequence(row_position.sequence);
+    const int32_t* pages = pages_of(args.row_positions, r);
     for (int64_t head = 0; head < cache.kv_heads; ++head) {
       const int64_t from = head * cache.head_dim;
       store_head(cache, cache.keys, args.k.f32_row(r) + from,
-                 key_line(cache, pages, head, place.position));
+                 key_line(cache, pages, head, row_position.position));
       store_head(cache, cache.values, args.v.f32_row(r) + from,
-                 value_line(cache, pages, head, place.position));
+                 value_line(cache, pages, head, row_position.position));
     }
   }
 }

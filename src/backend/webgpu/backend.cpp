@@ -135,8 +135,8 @@ class WebGpu final : public Backend {
     count_memory();
   }
   bool holds(const MemoryRange& range) const override {
-    const BufferSlice place = memory_.find(range.begin);
-    return place.buffer != nullptr && place.left >= range.bytes;
+    const BufferSlice slice = memory_.find(range.begin);
+    return slice.buffer != nullptr && slice.left >= range.bytes;
   }
   Status upload(const std::byte* begin, int64_t bytes) override;
   Status download(std::span<const MemoryRange> ranges) override;
@@ -202,12 +202,12 @@ class WebGpu final : public Backend {
 
 Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   if (bytes <= 0) return {};
-  const BufferSlice place = memory_.find(begin);
-  if (place.buffer == nullptr || place.left < bytes) {
+  const BufferSlice slice = memory_.find(begin);
+  if (slice.buffer == nullptr || slice.left < bytes) {
     return make_error(Code::internal, "upload of memory that the device does not have");
   }
   counts_.uploaded += bytes;
-  return frame_.write(place, begin, bytes);
+  return frame_.write(slice, begin, bytes);
 }
 
 Status WebGpu::set_profile(bool on) {
@@ -299,12 +299,12 @@ Result<std::vector<Gpu::Read>> WebGpu::reads_of(std::span<const MemoryRange> ran
   std::vector<Gpu::Read> reads;
   for (const MemoryRange& range : ranges) {
     if (range.bytes <= 0) continue;
-    const BufferSlice place = memory_.find(range.begin);
-    if (place.buffer == nullptr || place.left < range.bytes) {
+    const BufferSlice slice = memory_.find(range.begin);
+    if (slice.buffer == nullptr || slice.left < range.bytes) {
       return make_error(Code::internal, "download of memory that the device does not have");
     }
     counts_.downloaded += range.bytes;
-    reads.push_back({place.buffer, place.offset, const_cast<std::byte*>(range.begin), range.bytes});
+    reads.push_back({slice.buffer, slice.offset, const_cast<std::byte*>(range.begin), range.bytes});
   }
   return reads;
 }
@@ -394,8 +394,8 @@ Status WebGpu::run_on_cpu(const Command& recorded) {
   // Outputs are downloaded too: an op may write only a part of the memory that a tensor spans.
   for (const bool written : {false, true}) {
     each_stretch(command, written, [&](const std::byte* begin, int64_t bytes) {
-      const BufferSlice place = memory_.find(begin);
-      if (status.ok() && !place.constant) {
+      const BufferSlice slice = memory_.find(begin);
+      if (status.ok() && !slice.constant) {
         const MemoryRange range{begin, bytes};
         status = download({&range, 1});
       }

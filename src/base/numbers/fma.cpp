@@ -70,8 +70,8 @@ Parts add(Parts a, Parts b) {
 double rounded(const Parts& x) {
   const int leading = leading_bit(x.significand);
   // The exponent of the last bit kept: subnormal numbers keep fewer.
-  const int wanted = x.exponent + leading - kFraction;
-  const int last = wanted < kLowest ? kLowest : wanted;
+  const int target_exponent = x.exponent + leading - kFraction;
+  const int last = target_exponent < kLowest ? kLowest : target_exponent;
   const int drop = last - x.exponent;
   Wide kept = x.significand;
   if (drop > 127) {

@@ -58,12 +58,13 @@ std::vector<Mount> mounts_of(std::string_view controller, const std::string& roo
   for (const std::string_view line : split(text, '\n')) {
     const size_t dash = line.find(" - ");
     if (dash == std::string_view::npos) continue;
-    const auto place = split(line.substr(0, dash), ' ');
+    const auto range_text = split(line.substr(0, dash), ' ');
     const auto type = split(line.substr(dash + 3), ' ');
-    if (place.size() < 5 || type.size() < 3) continue;
+    if (range_text.size() < 5 || type.size() < 3) continue;
     const bool second = type[0] == "cgroup2";
     if (!second && (type[0] != "cgroup" || !contains(type[2], controller))) continue;
-    mounts.push_back({std::string(place[3]), root + std::string(place[4]), second ? 2 : 1});
+    mounts.push_back(
+        {std::string(range_text[3]), root + std::string(range_text[4]), second ? 2 : 1});
   }
   return mounts;
 }

@@ -243,8 +243,8 @@ int ThreadPool::available_cores() {
   return cores > 0 ? cores : 1;
 }
 
-ThreadPool::ThreadPool(int wanted, bool exact) {
-  lanes_ = wanted;
+ThreadPool::ThreadPool(int requested, bool exact) {
+  lanes_ = requested;
   const int cores = lanes_ == 1 ? 1 : available_cores();  // one lane does not ask the system
   if (lanes_ <= 0 || (!exact && lanes_ > cores)) lanes_ = cores;
   lanes_ = std::min(lanes_, kMaxLanes);

@@ -36,7 +36,7 @@ class ThreadPool {
   // Lanes = min(wanted, available_cores()); wanted <= 0 means all available cores. `exact`: every
   // region has exactly `wanted` lanes, even if they exceed the cores or the machine is busy (for
   // tests and measurements).
-  explicit ThreadPool(int wanted, bool exact = false);
+  explicit ThreadPool(int requested, bool exact = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

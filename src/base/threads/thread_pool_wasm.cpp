@@ -76,8 +76,8 @@ int ThreadPool::available_cores() {
   return std::min(load(workers.ready) + 1, kMaxLanes);
 }
 
-ThreadPool::ThreadPool(int wanted, bool) {
-  lanes_ = wanted <= 0 ? available_cores() : std::min(wanted, available_cores());
+ThreadPool::ThreadPool(int requested, bool) {
+  lanes_ = requested <= 0 ? available_cores() : std::min(requested, available_cores());
 }
 ThreadPool::~ThreadPool() = default;
 

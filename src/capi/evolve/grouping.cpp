@@ -96,11 +96,11 @@ loom_status loom_kmeans(loom_engine* engine, const loom_tensor* points,
     }
     how.progress = progress_of(from.progress, from.user);
     LOOM_ASSIGN(Clusters found, kmeans(x, how));
-    loom_kmeans_report told{};
-    told.inertia = found.inertia;
-    told.rounds = found.rounds;
-    told.converged = found.converged ? 1 : 0;
-    if (report != nullptr) LOOM_TRY(give_report(report, told, "loom_kmeans_report"));
+    loom_kmeans_report c_report{};
+    c_report.inertia = found.inertia;
+    c_report.rounds = found.rounds;
+    c_report.converged = found.converged ? 1 : 0;
+    if (report != nullptr) LOOM_TRY(give_report(report, c_report, "loom_kmeans_report"));
     LOOM_TRY(give_labels(labels, found.labels));
     const Status given = give(centers, std::move(found.centers));
     if (!given.ok()) {

@@ -24,11 +24,13 @@ bool takes_results(const loom_tensor* to, const Tensor& x, int64_t& count) {
 
 // Into memory of the caller, which has to be of that shape.
 Status copy_into(const Tensor& from, const loom_tensor* to) {
-  LOOM_ASSIGN(const Tensor place, tensor_of(to, "outputs"));
-  if (place.dtype() != from.dtype() || place.shape() != from.shape() || !place.contiguous()) {
+  LOOM_ASSIGN(const Tensor destination, tensor_of(to, "outputs"));
+  if (destination.dtype() != from.dtype() || destination.shape() != from.shape() ||
+      !destination.contiguous()) {
     return invalid("the outputs are " + std::string(dtype_name(from.dtype())) + " " +
                    shape_text(from.shape()) + " without gaps; the memory given is " +
-                   std::string(dtype_name(place.dtype())) + " " + shape_text(place.shape()));
+                   std::string(dtype_name(destination.dtype())) + " " +
+                   shape_text(destination.shape()));
   }
   if (!from.empty()) std::memcpy(to->data, from.data(), static_cast<size_t>(from.bytes()));
   return {};

@@ -35,7 +35,7 @@ Status give_vectors(loom_array** out, const std::vector<TextEmbedding>& found) {
   return give(out, std::move(made));
 }
 
-Status tell(const std::vector<ReplyPiece>& pieces, loom_reply_fn sink, void* user) {
+Status send_pieces(const std::vector<ReplyPiece>& pieces, loom_reply_fn sink, void* user) {
   for (const ReplyPiece& piece : pieces) {
     const auto kind = static_cast<loom_reply_kind>(piece.kind);
     if (sink(user, kind, piece.text.c_str(), piece.call) != 0)
@@ -153,7 +153,7 @@ loom_status loom_reply_parser_feed(loom_reply_parser* parser, const char* text, 
     LOOM_ASSIGN(ReplyParser * object, object_of(parser));
     LOOM_ASSIGN(const std::string more, text_of(text, "text"));
     if (sink == nullptr) return invalid("'sink' is null; give a callback");
-    return tell(object->feed(more), sink, user);
+    return send_pieces(object->feed(more), sink, user);
   });
 }
 
@@ -161,7 +161,7 @@ loom_status loom_reply_parser_finish(loom_reply_parser* parser, loom_reply_fn si
   return guarded([&]() -> Status {
     LOOM_ASSIGN(ReplyParser * object, object_of(parser));
     if (sink == nullptr) return invalid("'sink' is null; give a callback");
-    return tell(object->finish(), sink, user);
+    return send_pieces(object->finish(), sink, user);
   });
 }
 

@@ -36,8 +36,8 @@ extern "C" {
 loom_status loom_options_new(const char* kind, loom_options** out) {
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
-    LOOM_ASSIGN(const std::string wanted, text_of(kind, "kind"));
-    LOOM_ASSIGN(AnyOptions made, new_options(wanted));
+    LOOM_ASSIGN(const std::string requested, text_of(kind, "kind"));
+    LOOM_ASSIGN(AnyOptions made, new_options(requested));
     return give(out, std::move(made));
   });
 }

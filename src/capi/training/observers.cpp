@@ -140,13 +140,13 @@ Result<std::shared_ptr<void>> add_observer(const loom_fit_options& from, FitOpti
 
 Status add_telemetry(const loom_fit_options& from, FitOptions& to) {
   LOOM_ASSIGN(const std::shared_ptr<Telemetry>* object, object_of(from.telemetry));
-  const std::shared_ptr<Telemetry> told = *object;
-  to.on_epoch = [told, inner = to.on_epoch](const Epoch& epoch) {
-    told->epoch(epoch);
+  const std::shared_ptr<Telemetry> sink = *object;
+  to.on_epoch = [sink, inner = to.on_epoch](const Epoch& epoch) {
+    sink->epoch(epoch);
     return !inner || inner(epoch);
   };
-  to.on_pass = [told, inner = to.on_pass](const LayerPass& pass) {
-    told->pass(pass);
+  to.on_pass = [sink, inner = to.on_pass](const LayerPass& pass) {
+    sink->pass(pass);
     if (inner) inner(pass);
   };
   return {};

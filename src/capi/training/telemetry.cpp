@@ -50,62 +50,62 @@ loom_status loom_telemetry_open(const loom_telemetry_options* options, loom_tele
 
 loom_status loom_telemetry_scalar(loom_telemetry* telemetry, const char* tag, int64_t step,
                                   double value) {
-  return with(telemetry, [&](Telemetry& told) -> Status {
+  return with(telemetry, [&](Telemetry& sink) -> Status {
     LOOM_ASSIGN(const std::string name, text_of(tag, "tag"));
-    told.scalar(name, step, value);
+    sink.scalar(name, step, value);
     return {};
   });
 }
 
 loom_status loom_telemetry_histogram(loom_telemetry* telemetry, const char* tag, int64_t step,
                                      const loom_tensor* values) {
-  return with(telemetry, [&](Telemetry& told) -> Status {
+  return with(telemetry, [&](Telemetry& sink) -> Status {
     LOOM_ASSIGN(const std::string name, text_of(tag, "tag"));
     LOOM_ASSIGN(const Tensor tensor, tensor_of(values, "values"));
-    return told.histogram(name, step, tensor);
+    return sink.histogram(name, step, tensor);
   });
 }
 
 loom_status loom_telemetry_picture(loom_telemetry* telemetry, const loom_network* network) {
-  return with(telemetry, [&](Telemetry& told) -> Status {
+  return with(telemetry, [&](Telemetry& sink) -> Status {
     LOOM_ASSIGN(const Network* object, object_of(network));
-    told.picture(*object);
+    sink.picture(*object);
     return {};
   });
 }
 
 loom_status loom_telemetry_weights(loom_telemetry* telemetry, int64_t step,
                                    const loom_network* network) {
-  return with(telemetry, [&](Telemetry& told) -> Status {
+  return with(telemetry, [&](Telemetry& sink) -> Status {
     LOOM_ASSIGN(const Network* object, object_of(network));
-    return told.weights(step, *object);
+    return sink.weights(step, *object);
   });
 }
 
 loom_status loom_telemetry_begin_run(loom_telemetry* telemetry, const char* label) {
-  return with(telemetry, [&](Telemetry& told) -> Status {
+  return with(telemetry, [&](Telemetry& sink) -> Status {
     LOOM_ASSIGN(const std::string name, text_of(label, "label"));
-    told.begin_run(name);
+    sink.begin_run(name);
     return {};
   });
 }
 
 loom_status loom_telemetry_get_info(const loom_telemetry* telemetry, loom_telemetry_info* out) {
-  return with(telemetry, [&](Telemetry& told) -> Status {
+  return with(telemetry, [&](Telemetry& sink) -> Status {
     loom_telemetry_info info{};
-    info.dropped = told.dropped();
-    info.passes_dropped = told.passes_dropped();
+    info.dropped = sink.dropped();
+    info.passes_dropped = sink.passes_dropped();
     return give_report(out, info, "loom_telemetry_info");
   });
 }
 
 loom_status loom_telemetry_close(loom_telemetry* telemetry, double seconds) {
-  return with(telemetry, [&](Telemetry& told) -> Status {
+  return with(telemetry, [&](Telemetry& sink) -> Status {
     constexpr double kMax = 1e6;  // seconds
     if (!(seconds >= 0 && seconds <= kMax))
       return invalid("'seconds' is " + std::to_string(seconds) + ", must be 0 to 1000000");
     const double most = seconds == 0 ? 5 : seconds;
-    return told.close(std::chrono::milliseconds(static_cast<int64_t>(most * 1000)));
+    return sink.close(std::chrono::milliseconds(static_cast<int64_t>(most * 1000)));
   });
 }
 

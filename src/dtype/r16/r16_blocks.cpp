@@ -25,7 +25,7 @@ struct Form {
   DType dtype;
   int bytes;
   int scale_at, scale_bytes;
-  int least_at;  // -1 if there is none
+  int argmin_of;  // -1 if there is none
   Plane low, high;
   Smalls smalls = Smalls::none;
   int smalls_at = 0;
@@ -167,7 +167,7 @@ uint32_t number_at(const std::byte* at, int bytes) {
 
 void read_block(const Form& form, int values, const std::byte* block, BlockFields& f) {
   f.scale = number_at(block + form.scale_at, form.scale_bytes);
-  if (form.least_at >= 0) f.least = number_at(block + form.least_at, 2);
+  if (form.argmin_of >= 0) f.least = number_at(block + form.argmin_of, 2);
   read_smalls(form, block + form.smalls_at, f);
   std::memset(f.codes, 0, static_cast<size_t>(values));
   read_plane(form.low, 0, values, block, f.codes);
@@ -178,7 +178,7 @@ void read_block(const Form& form, int values, const std::byte* block, BlockField
 void write_block(const Form& form, int values, BlockFields& f, std::byte* block) {
   std::memset(block, 0, static_cast<size_t>(form.bytes));
   std::memcpy(block + form.scale_at, &f.scale, static_cast<size_t>(form.scale_bytes));
-  if (form.least_at >= 0) std::memcpy(block + form.least_at, &f.least, 2);
+  if (form.argmin_of >= 0) std::memcpy(block + form.argmin_of, &f.least, 2);
   write_smalls(form, f, block + form.smalls_at);
   flip_bytes(form, values, f.codes);
   write_plane(form.low, 0, values, f.codes, block);

@@ -54,7 +54,7 @@ std::vector<double> pair_distances(const Points& points, Distance kind, ThreadPo
   pool.run([&](int lane, int lanes) {
     for (int64_t i = lane; i < n; i += lanes) {
       for (int64_t j = i + 1; j < n; ++j)
-        out[pair_place(n, i, j)] = distance_of(kind, points.row(i), points.row(j));
+        out[pair_index(n, i, j)] = distance_of(kind, points.row(i), points.row(j));
     }
   });
   return out;

@@ -29,7 +29,7 @@ double distance_of(Distance kind, std::span<const double> a, std::span<const dou
 
 // Distances of all pairs i < j, row by row: the index of (i, j) is i n - i (i + 1) / 2 + j - i - 1.
 std::vector<double> pair_distances(const Points& points, Distance kind, ThreadPool& pool);
-inline size_t pair_place(int64_t n, int64_t i, int64_t j) {
+inline size_t pair_index(int64_t n, int64_t i, int64_t j) {
   return static_cast<size_t>(i * n - i * (i + 1) / 2 + j - i - 1);
 }
 

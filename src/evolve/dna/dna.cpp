@@ -110,8 +110,8 @@ Status Comparer::fill_matrix() {
   if (options_.mode != DnaMode::aligned) return {};
   for (size_t i = 0; i < a_.cells.size(); ++i) {
     for (size_t j = 0; j < b_.cells.size(); ++j) {
-      const bool wanted = a_.cells[i].type == b_.cells[j].type && !(at(i, j) == at(i, j));
-      if (wanted) at(i, j) = aligned_similarity(a_, i, b_, j);
+      const bool is_candidate = a_.cells[i].type == b_.cells[j].type && !(at(i, j) == at(i, j));
+      if (is_candidate) at(i, j) = aligned_similarity(a_, i, b_, j);
     }
     if (options_.progress && !options_.progress(total_, total_))
       return make_error(Code::cancelled, "stopped");

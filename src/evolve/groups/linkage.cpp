@@ -56,7 +56,7 @@ class Chains {
 
  private:
   double& distance(int64_t i, int64_t j) {
-    return distances_[pair_place(n_, std::min(i, j), std::max(i, j))];
+    return distances_[pair_index(n_, std::min(i, j), std::max(i, j))];
   }
   int64_t first_alive() const {
     return std::ranges::find_if(sizes_, [](int64_t size) { return size > 0; }) - sizes_.begin();

@@ -101,20 +101,20 @@ Result<double> cosine_of_masks(const Mask& a, const Mask& b) {
          std::sqrt(static_cast<double>(of_a) * static_cast<double>(of_b));
 }
 
-Result<std::vector<int64_t>> vote(const std::vector<std::vector<int64_t>>& said,
+Result<std::vector<int64_t>> vote(const std::vector<std::vector<int64_t>>& votes,
                                   const std::vector<double>& weights) {
-  LOOM_ASSIGN(const std::vector<double> weight, vote_weights(weights, said.size()));
-  for (size_t m = 0; m < said.size(); ++m) {
-    if (said[m].size() != said[0].size())
+  LOOM_ASSIGN(const std::vector<double> weight, vote_weights(weights, votes.size()));
+  for (size_t m = 0; m < votes.size(); ++m) {
+    if (votes[m].size() != votes[0].size())
       return invalid(
-          cat("model ", m, " says ", said[m].size(), " classes, the first ", said[0].size()));
-    if (std::ranges::any_of(said[m], [](int64_t c) { return c < 0; }))
+          cat("model ", m, " says ", votes[m].size(), " classes, the first ", votes[0].size()));
+    if (std::ranges::any_of(votes[m], [](int64_t c) { return c < 0; }))
       return invalid(cat("model ", m, " says a class below 0"));
   }
   std::vector<int64_t> out;
-  for (size_t s = 0; s < said[0].size(); ++s) {
+  for (size_t s = 0; s < votes[0].size(); ++s) {
     std::map<int64_t, double> sums;  // by class, ascending: of equal sums the first is the lowest
-    for (size_t m = 0; m < said.size(); ++m) sums[said[m][s]] += weight[m];
+    for (size_t m = 0; m < votes.size(); ++m) sums[votes[m][s]] += weight[m];
     const auto best = std::ranges::max_element(
         sums, [](const auto& x, const auto& y) { return x.second < y.second; });
     out.push_back(best->first);

@@ -18,7 +18,7 @@ class Placement {
         column_price_(n_ + 1),
         row_of_(n_ + 1, 0) {}
 
-  void place(size_t row) {
+  void assign_row(size_t row) {
     row_of_[0] = row;
     slack_.assign(n_ + 1, std::numeric_limits<double>::infinity());
     before_.assign(n_ + 1, 0);
@@ -74,7 +74,7 @@ class Placement {
 
 std::vector<int64_t> best_assignment(std::span<const double> gains, int64_t n) {
   Placement placement(gains, n);
-  for (int64_t row = 1; row <= n; ++row) placement.place(static_cast<size_t>(row));
+  for (int64_t row = 1; row <= n; ++row) placement.assign_row(static_cast<size_t>(row));
   return placement.columns();
 }
 

@@ -90,17 +90,18 @@ const Node* layer_of_classes(const Network& network) {
 Result<std::vector<int64_t>> class_order(const std::vector<std::string>& names,
                                          const std::vector<std::string>& other) {
   if (names.empty() || other.empty() || names == other) return std::vector<int64_t>();
-  std::unordered_map<std::string_view, int64_t> places;
-  for (const std::string& name : other) places.emplace(name, static_cast<int64_t>(places.size()));
+  std::unordered_map<std::string_view, int64_t> index_of;
+  for (const std::string& name : other)
+    index_of.emplace(name, static_cast<int64_t>(index_of.size()));
   std::vector<int64_t> order;
   for (const std::string& name : names) {
-    const auto found = places.find(name);
-    if (found == places.end())
+    const auto found = index_of.find(name);
+    if (found == index_of.end())
       return invalid(cat("knows other classes: it has no '", printable(name), "' among ",
                          quoted(other), "; give models of the same classes"));
     order.push_back(found->second);
   }
-  if (order.size() == places.size()) return order;
+  if (order.size() == index_of.size()) return order;
   return invalid(cat("knows ", other.size(), " classes, not ", names.size(),
                      "; give models of the same classes"));
 }

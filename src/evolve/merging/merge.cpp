@@ -73,8 +73,8 @@ class Merger {
   Merger(std::vector<NamedModel> models, NamedModel base, MergeRecipe recipe)
       : models_(std::move(models)), base_(std::move(base)), recipe_(std::move(recipe)) {}
 
-  std::unordered_map<std::string, int64_t> places;  // parameter indices, by path
-  std::vector<RowOrders> orders;                    // of the models
+  std::unordered_map<std::string, int64_t> index_of;  // parameter indices, by path
+  std::vector<RowOrders> orders;                      // of the models
   std::function<bool(uint64_t done, uint64_t total)> progress;
   uint64_t total = 0;
 
@@ -89,9 +89,9 @@ class Merger {
     std::vector<float> base;
     if (base_.model != nullptr) LOOM_TRY(read(base_, param, base));
     out.resize(static_cast<size_t>(param.spec.shape.count()));
-    const auto place = places.find(param.path);
-    if (place == places.end()) return invalid(cat("has no parameter ", param.path));
-    merge_values(recipe_, views, base, static_cast<uint64_t>(place->second), out);
+    const auto input_index = index_of.find(param.path);
+    if (input_index == index_of.end()) return invalid(cat("has no parameter ", param.path));
+    merge_values(recipe_, views, base, static_cast<uint64_t>(input_index->second), out);
     return check_finite(param, out);
   }
 
@@ -138,7 +138,7 @@ Result<OpenedModel> merged_model(const std::vector<NamedModel>& models, const Na
   }
   auto merger = std::make_shared<Merger>(models, base, recipe);
   for (const Param& param : network.params())
-    merger->places.emplace(param.path, static_cast<int64_t>(merger->places.size()));
+    merger->index_of.emplace(param.path, static_cast<int64_t>(merger->index_of.size()));
   merger->orders = std::move(orders);
   merger->total = static_cast<uint64_t>(network.param_count());
   merger->progress = std::move(progress);

@@ -67,10 +67,10 @@ void Crosser::cross(const Crossing& how, std::vector<float>& a, const std::vecto
   }
   const Rng rng(rule_.options.seed, how.stream);
   for (size_t i = 0; i < a.size(); ++i) {
-    const int64_t place = how.first + static_cast<int64_t>(i);
+    const int64_t input_index = how.first + static_cast<int64_t>(i);
     const bool mine = rule_.options.mode == SpliceMode::point
-                          ? place < how.head
-                          : static_cast<double>(rng.uniform(static_cast<uint64_t>(place))) <
+                          ? input_index < how.head
+                          : static_cast<double>(rng.uniform(static_cast<uint64_t>(input_index))) <
                                 1 - rule_.fitness_share;
     if (!mine) a[i] = b[i];
   }

@@ -43,9 +43,9 @@ Result<GenomeNetwork> GenomeNetwork::create(const NeatGenome& genome, bool recur
   const auto level = [&](const NodeGene& n) { return levels[n.id]; };
   std::ranges::stable_sort(order, {}, level);
 
-  std::unordered_map<int64_t, size_t> places;
+  std::unordered_map<int64_t, size_t> index_of;
   for (const NodeGene& n : genome.nodes) {
-    if (n.role == NodeRole::input) places.emplace(n.id, places.size());
+    if (n.role == NodeRole::input) index_of.emplace(n.id, index_of.size());
   }
   int64_t bias = -1;
   for (const NodeGene& n : genome.nodes) {
@@ -53,23 +53,23 @@ Result<GenomeNetwork> GenomeNetwork::create(const NeatGenome& genome, bool recur
   }
   for (const NodeGene& n : order) {
     const size_t at = out.inputs_ + out.nodes_.size();
-    places[n.id] = at;
+    index_of[n.id] = at;
     out.nodes_.push_back({at, level(n), n.activation, 0.0f, {}});
   }
   for (const ConnectionGene& c : genome.connections) {
     if (!c.enabled) continue;
-    GenomeNode& node = out.nodes_[places[c.to] - out.inputs_];
+    GenomeNode& node = out.nodes_[index_of[c.to] - out.inputs_];
     const float weight = c.weight * slope;
     if (c.from == bias) {
       node.bias = weight;
     } else {
-      node.inputs.emplace_back(places[c.from], weight);
+      node.inputs.emplace_back(index_of[c.from], weight);
     }
   }
   for (GenomeNode& node : out.nodes_)
     std::ranges::sort(node.inputs, {}, [](const auto& input) { return input.first; });
   for (const NodeGene& n : genome.nodes) {
-    if (n.role == NodeRole::output) out.outputs_.push_back(places[n.id]);
+    if (n.role == NodeRole::output) out.outputs_.push_back(index_of[n.id]);
   }
   out.reset();
   return out;
@@ -82,7 +82,8 @@ void GenomeNetwork::reset() {
 
 float GenomeNetwork::fire(const GenomeNode& node) const {
   float sum = 0;
-  for (const auto& [place, weight] : node.inputs) sum = fused(values_[place], weight, sum);
+  for (const auto& [input_index, weight] : node.inputs)
+    sum = fused(values_[input_index], weight, sum);
   return activate(node.activation, 0.0f + sum + node.bias);
 }
 

@@ -27,7 +27,7 @@ class GenomeNetwork {
   size_t inputs() const { return inputs_; }
   size_t outputs() const { return outputs_.size(); }
   const std::vector<GenomeNode>& nodes() const { return nodes_; }
-  const std::vector<size_t>& output_places() const { return outputs_; }
+  const std::vector<size_t>& output_indices() const { return outputs_; }
 
   // Runs one step; recurrent networks continue from the last one. x: inputs(), y: outputs()
   // numbers.

@@ -17,7 +17,7 @@ constexpr int64_t kFormat = 1;
 JsonValue real(double v) {
   return std::isfinite(v) ? JsonValue::real(v) : JsonValue();
 }
-JsonValue whole(int64_t v) {
+JsonValue json_integer(int64_t v) {
   return JsonValue::integer(v);
 }
 JsonValue list(std::vector<JsonValue> v) {
@@ -62,8 +62,8 @@ void visit_counts(Spec& s, F&& f) {
 
 JsonValue spec_json(const NeatSpec& spec) {
   JsonValue out = JsonValue::object();
-  visit_counts(spec,
-               [&](std::string_view name, int64_t v) { out.add(std::string(name), whole(v)); });
+  visit_counts(
+      spec, [&](std::string_view name, int64_t v) { out.add(std::string(name), json_integer(v)); });
   visit_numbers(spec,
                 [&](std::string_view name, double v) { out.add(std::string(name), real(v)); });
   out.add("recurrent", JsonValue::boolean(spec.shape.recurrent));
@@ -81,11 +81,11 @@ JsonValue genome_json(const NeatGenome& genome) {
   std::vector<JsonValue> nodes, connections;
   for (const NodeGene& n : genome.nodes) {
     if (n.role == NodeRole::hidden)
-      nodes.push_back(list({whole(n.id), word(activation_name(n.activation))}));
+      nodes.push_back(list({json_integer(n.id), word(activation_name(n.activation))}));
   }
   for (const ConnectionGene& c : genome.connections)
-    connections.push_back(list(
-        {whole(c.innovation), real(static_cast<double>(c.weight)), JsonValue::boolean(c.enabled)}));
+    connections.push_back(list({json_integer(c.innovation), real(static_cast<double>(c.weight)),
+                                JsonValue::boolean(c.enabled)}));
   JsonValue out = JsonValue::object();
   out.add("hidden", list(std::move(nodes)));
   out.add("connections", list(std::move(connections)));
@@ -94,26 +94,27 @@ JsonValue genome_json(const NeatGenome& genome) {
 
 JsonValue generation_json(const NeatGeneration& g) {
   std::vector<JsonValue> species;
-  for (const auto& [id, members] : g.species) species.push_back(list({whole(id), whole(members)}));
+  for (const auto& [id, members] : g.species)
+    species.push_back(list({json_integer(id), json_integer(members)}));
   JsonValue out = JsonValue::object();
-  out.add("evaluations", whole(g.evaluations));
+  out.add("evaluations", json_integer(g.evaluations));
   out.add("best", real(g.best));
   out.add("mean", real(g.mean));
   out.add("worst", real(g.worst));
-  out.add("failed", whole(g.failed));
-  out.add("hidden", whole(g.hidden));
-  out.add("connections", whole(g.connections));
+  out.add("failed", json_integer(g.failed));
+  out.add("hidden", json_integer(g.hidden));
+  out.add("connections", json_integer(g.connections));
   out.add("species", list(std::move(species)));
   return out;
 }
 
 JsonValue species_json(const Species& s) {
   std::vector<JsonValue> members;
-  for (const size_t m : s.members) members.push_back(whole(static_cast<int64_t>(m)));
+  for (const size_t m : s.members) members.push_back(json_integer(static_cast<int64_t>(m)));
   JsonValue out = JsonValue::object();
-  out.add("id", whole(s.id));
-  out.add("age", whole(s.age));
-  out.add("stagnant", whole(s.stagnant));
+  out.add("id", json_integer(s.id));
+  out.add("age", json_integer(s.age));
+  out.add("stagnant", json_integer(s.stagnant));
   out.add("best", real(s.best));
   out.add("members", list(std::move(members)));
   return out;
@@ -141,21 +142,21 @@ JsonValue list_of(const Items& items, F&& json) {
 
 std::string NeatPopulation::text() const {
   JsonValue innovations = JsonValue::object();
-  innovations.add("next_node", whole(innovations_.next_node()));
+  innovations.add("next_node", json_integer(innovations_.next_node()));
   innovations.add("connections", list_of(innovations_.connections(), [](const auto& c) {
-                    return list({whole(c.first), whole(c.second)});
+                    return list({json_integer(c.first), json_integer(c.second)});
                   }));
   innovations.add("splits", list_of(innovations_.splits(), [](const Innovations::Split& s) {
-                    return list({whole(s.connection), whole(s.node)});
+                    return list({json_integer(s.connection), json_integer(s.node)});
                   }));
   JsonValue out = JsonValue::object();
-  out.add("loom_population", whole(kFormat));
+  out.add("loom_population", json_integer(kFormat));
   out.add("kind", word("neat"));
   out.add("options", spec_json(spec_));
   if (fitness_record) out.add("fitness", record_json(*fitness_record));
   out.add("innovations", std::move(innovations));
-  out.add("next_species", whole(next_species_));
-  out.add("stagnant", whole(stagnant_));
+  out.add("next_species", json_integer(next_species_));
+  out.add("stagnant", json_integer(stagnant_));
   out.add("best_fitness", real(best_fitness_));
   out.add("best", best_.nodes.empty() ? JsonValue() : genome_json(best_));
   out.add("history", list_of(history_, generation_json));
@@ -170,15 +171,15 @@ class NeatReader {
   explicit NeatReader(std::string_view where) : where_(where) {}
 
   Result<NeatPopulation> read(const JsonValue& file) {
-    LOOM_ASSIGN(const int64_t format, whole(file, "loom_population"));
+    LOOM_ASSIGN(const int64_t format, json_integer(file, "loom_population"));
     if (format != kFormat) return bad(cat("has format ", format, "; this Loom reads ", kFormat));
     LOOM_ASSIGN(const std::string kind, text(file, "kind"));
     if (kind != "neat") return bad(cat("holds a population of kind ", printable(kind)));
     LOOM_TRY(spec(file));
     LOOM_TRY(fitness_record(file));
     LOOM_TRY(innovations(file));
-    LOOM_ASSIGN(p_.next_species_, whole(file, "next_species"));
-    LOOM_ASSIGN(p_.stagnant_, whole(file, "stagnant"));
+    LOOM_ASSIGN(p_.next_species_, json_integer(file, "next_species"));
+    LOOM_ASSIGN(p_.stagnant_, json_integer(file, "stagnant"));
     LOOM_TRY(history(file));
     LOOM_TRY(best(file));
     LOOM_ASSIGN(const auto* genomes, array(file, "genomes"));
@@ -204,7 +205,7 @@ class NeatReader {
     if (found == nullptr) return bad(cat("lacks ", key));
     return found;
   }
-  Result<int64_t> whole(const JsonValue& object, std::string_view key) const {
+  Result<int64_t> json_integer(const JsonValue& object, std::string_view key) const {
     LOOM_ASSIGN(const JsonValue* v, member(object, key));
     LOOM_ASSIGN(const int64_t number, v->as_int(at(key)));
     if (number < 0 || number > kMax) return bad(cat("has ", key, " ", number));
@@ -251,7 +252,7 @@ class NeatReader {
     NeatSpec& s = p_.spec_;
     Status status;
     visit_counts(s, [&](std::string_view name, int64_t& v) {
-      const Result<int64_t> read = whole(*options, name);
+      const Result<int64_t> read = json_integer(*options, name);
       read.ok() ? void(v = *read) : void(status = read.error());
     });
     visit_numbers(s, [&](std::string_view name, double& v) {
@@ -310,7 +311,7 @@ class NeatReader {
 
   Status innovations(const JsonValue& file) {
     LOOM_ASSIGN(const JsonValue* table, member(file, "innovations"));
-    LOOM_ASSIGN(const int64_t next, whole(*table, "next_node"));
+    LOOM_ASSIGN(const int64_t next, json_integer(*table, "next_node"));
     LOOM_ASSIGN(const auto* connections, array(*table, "connections"));
     std::vector<std::pair<int64_t, int64_t>> pairs;
     for (const JsonValue& c : *connections) {
@@ -372,13 +373,13 @@ class NeatReader {
     for (const JsonValue& v : *all) {
       NeatGeneration g;
       g.generation = static_cast<int64_t>(p_.history_.size());
-      LOOM_ASSIGN(g.evaluations, whole(v, "evaluations"));
+      LOOM_ASSIGN(g.evaluations, json_integer(v, "evaluations"));
       LOOM_ASSIGN(g.best, number(v, "best"));
       LOOM_ASSIGN(g.mean, number(v, "mean"));
       LOOM_ASSIGN(g.worst, number(v, "worst"));
-      LOOM_ASSIGN(g.failed, whole(v, "failed"));
-      LOOM_ASSIGN(g.hidden, whole(v, "hidden"));
-      LOOM_ASSIGN(g.connections, whole(v, "connections"));
+      LOOM_ASSIGN(g.failed, json_integer(v, "failed"));
+      LOOM_ASSIGN(g.hidden, json_integer(v, "hidden"));
+      LOOM_ASSIGN(g.connections, json_integer(v, "connections"));
       LOOM_ASSIGN(const auto* species, array(v, "species"));
       for (const JsonValue& s : *species) {
         LOOM_ASSIGN(const auto* pair, tuple(s, 2, "species"));
@@ -407,9 +408,9 @@ class NeatReader {
     size_t members = 0;
     for (const JsonValue& v : *all) {
       Species s;
-      LOOM_ASSIGN(s.id, whole(v, "id"));
-      LOOM_ASSIGN(s.age, whole(v, "age"));
-      LOOM_ASSIGN(s.stagnant, whole(v, "stagnant"));
+      LOOM_ASSIGN(s.id, json_integer(v, "id"));
+      LOOM_ASSIGN(s.age, json_integer(v, "age"));
+      LOOM_ASSIGN(s.stagnant, json_integer(v, "stagnant"));
       LOOM_ASSIGN(s.best, fitness(v, "best"));
       LOOM_ASSIGN(const auto* list, array(v, "members"));
       for (const JsonValue& m : *list) {

@@ -66,8 +66,8 @@ class ArchitecturesReader {
       return bad_file(cat("a population needs \"", key, "\""), where_, of.offset());
     return value;
   }
-  Result<int64_t> whole(const JsonValue& of, std::string_view key, int64_t low,
-                        int64_t high) const {
+  Result<int64_t> integer_field(const JsonValue& of, std::string_view key, int64_t low,
+                                int64_t high) const {
     LOOM_ASSIGN(const JsonValue* value, need(of, key));
     LOOM_ASSIGN(const int64_t number, value->as_int(cat(where_, ": ", key)));
     if (number < low || number > high)
@@ -104,8 +104,8 @@ class ArchitecturesReader {
     if (values->elements().size() != out.cells.size())
       return bad_file("a genome has values for each of its cells", where_, values->offset());
     for (const Param& param : network.params()) {
-      const GenePlace place = gene_place(param);
-      const JsonValue* text = values->elements()[place.cell].find(place.name);
+      const GenePosition gene = gene_position(param);
+      const JsonValue* text = values->elements()[gene.cell].find(gene.name);
       if (text == nullptr) continue;
       const auto count = static_cast<size_t>(param.spec.shape.count());
       if (text->text().size() != (count * sizeof(float) + 2) / 3 * 4)
@@ -118,7 +118,7 @@ class ArchitecturesReader {
       std::memcpy(list.data(), bytes.data(), bytes.size());
       if (!std::ranges::all_of(list, [](float v) { return std::isfinite(v); }))
         return bad_file(cat(param.path, " has a value that is not finite"), where_, text->offset());
-      out.cells[place.cell].values[place.name] = std::move(list);
+      out.cells[gene.cell].values[gene.name] = std::move(list);
     }
     return out;
   }
@@ -126,10 +126,10 @@ class ArchitecturesReader {
   Result<ArchitectureMember> member(const JsonValue& of) const {
     constexpr int64_t kMax = int64_t{1} << 40;
     ArchitectureMember m;
-    LOOM_ASSIGN(m.id, whole(of, "id", 0, kMax));
-    LOOM_ASSIGN(m.parent, whole(of, "parent", -1, kMax));
-    LOOM_ASSIGN(m.other, whole(of, "other", -1, kMax));
-    LOOM_ASSIGN(m.born, whole(of, "born", 0, kMax));
+    LOOM_ASSIGN(m.id, integer_field(of, "id", 0, kMax));
+    LOOM_ASSIGN(m.parent, integer_field(of, "parent", -1, kMax));
+    LOOM_ASSIGN(m.other, integer_field(of, "other", -1, kMax));
+    LOOM_ASSIGN(m.born, integer_field(of, "born", 0, kMax));
     LOOM_ASSIGN(const JsonValue* birth, need(of, "birth"));
     LOOM_ASSIGN(m.birth, birth->as_string(cat(where_, ": birth")));
     LOOM_ASSIGN(m.score, score(of, "score"));
@@ -140,19 +140,19 @@ class ArchitecturesReader {
 
   Result<ArchitectureSpec> spec(const JsonValue& of) const {
     ArchitectureSpec s;
-    LOOM_ASSIGN(s.population, whole(of, "population", 2, 1 << 14));
-    LOOM_ASSIGN(const int64_t seed, whole(of, "seed", 0, INT64_MAX));
+    LOOM_ASSIGN(s.population, integer_field(of, "population", 2, 1 << 14));
+    LOOM_ASSIGN(const int64_t seed, integer_field(of, "seed", 0, INT64_MAX));
     s.seed = static_cast<uint64_t>(seed);
     LOOM_ASSIGN(s.cross, real(of, "cross"));
     if (!(s.cross >= 0 && s.cross <= 1)) return bad_file("\"cross\" must be from 0 to 1", where_);
-    LOOM_ASSIGN(s.rates.most_parameters, whole(of, "most_parameters", 0, INT64_MAX));
-    LOOM_ASSIGN(s.rates.max_cells, whole(of, "most_cells", 1, 1 << 16));
-    LOOM_ASSIGN(s.rates.max_width, whole(of, "most_width", 1, 1 << 24));
+    LOOM_ASSIGN(s.rates.most_parameters, integer_field(of, "most_parameters", 0, INT64_MAX));
+    LOOM_ASSIGN(s.rates.max_cells, integer_field(of, "most_cells", 1, 1 << 16));
+    LOOM_ASSIGN(s.rates.max_width, integer_field(of, "most_width", 1, 1 << 24));
     LOOM_ASSIGN(s.rates.perturb, real(of, "perturb"));
-    LOOM_ASSIGN(s.training.epochs, whole(of, "epochs", 1, 1 << 24));
-    LOOM_ASSIGN(s.training.batch, whole(of, "batch", 1, 1 << 20));
-    LOOM_ASSIGN(s.training.normalize, whole(of, "normalize", 0, 2));
-    LOOM_ASSIGN(const int64_t fresh, whole(of, "fresh", 0, 1));
+    LOOM_ASSIGN(s.training.epochs, integer_field(of, "epochs", 1, 1 << 24));
+    LOOM_ASSIGN(s.training.batch, integer_field(of, "batch", 1, 1 << 20));
+    LOOM_ASSIGN(s.training.normalize, integer_field(of, "normalize", 0, 2));
+    LOOM_ASSIGN(const int64_t fresh, integer_field(of, "fresh", 0, 1));
     s.training.fresh = fresh == 1;
     LOOM_ASSIGN(s.training.rate, real(of, "rate"));
     LOOM_ASSIGN(s.training.validation, real(of, "validation"));
@@ -177,10 +177,10 @@ class ArchitecturesReader {
 
   Result<ArchitectureGeneration> generation(const JsonValue& of) const {
     ArchitectureGeneration g;
-    LOOM_ASSIGN(g.generation, whole(of, "generation", 0, INT64_MAX));
-    LOOM_ASSIGN(g.evaluated, whole(of, "evaluated", 0, INT64_MAX));
-    LOOM_ASSIGN(g.rejected, whole(of, "rejected", 0, INT64_MAX));
-    LOOM_ASSIGN(g.front, whole(of, "front", 0, INT64_MAX));
+    LOOM_ASSIGN(g.generation, integer_field(of, "generation", 0, INT64_MAX));
+    LOOM_ASSIGN(g.evaluated, integer_field(of, "evaluated", 0, INT64_MAX));
+    LOOM_ASSIGN(g.rejected, integer_field(of, "rejected", 0, INT64_MAX));
+    LOOM_ASSIGN(g.front, integer_field(of, "front", 0, INT64_MAX));
     LOOM_ASSIGN(g.best_accuracy, real(of, "best_accuracy"));
     LOOM_ASSIGN(g.best_loss, real(of, "best_loss"));
     LOOM_ASSIGN(g.least_parameters, real(of, "least_parameters"));
@@ -245,15 +245,16 @@ std::string Architectures::text() const {
 Result<Architectures> Architectures::from_text(std::string_view text, const std::string& where) {
   LOOM_ASSIGN(const JsonValue all, parse_json(text, where));
   const ArchitecturesReader reader(where);
-  LOOM_ASSIGN(const int64_t format,
-              reader.whole(all, "loom_architectures", kArchitecturesFormat, kArchitecturesFormat));
+  LOOM_ASSIGN(
+      const int64_t format,
+      reader.integer_field(all, "loom_architectures", kArchitecturesFormat, kArchitecturesFormat));
   Architectures out;
   LOOM_ASSIGN(const JsonValue* spec, reader.need(all, "spec"));
   LOOM_ASSIGN(out.spec_, reader.spec(*spec));
   if (const JsonValue* data = all.find("data")) {  // files of older releases have none
     LOOM_ASSIGN(out.data_hash, data->as_string(where + ": data"));
   }
-  LOOM_ASSIGN(out.next_id_, reader.whole(all, "next_id", 0, int64_t{1} << 41));
+  LOOM_ASSIGN(out.next_id_, reader.integer_field(all, "next_id", 0, int64_t{1} << 41));
   LOOM_ASSIGN(out.seed_score_, reader.score(all, "seed_score"));
   LOOM_ASSIGN(const JsonValue* seed, reader.need(all, "seed"));
   LOOM_ASSIGN(out.seed_, reader.genome(*seed));

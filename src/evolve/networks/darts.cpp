@@ -82,8 +82,8 @@ struct Darts::Impl {
   };
 
   struct Alpha {
-    Tensor value, gradient;           // gradient: of the last run of the probe
-    std::vector<float> wanted, m, v;  // wanted: the gradient to step by
+    Tensor value, gradient;                  // gradient: of the last run of the probe
+    std::vector<float> step_gradient, m, v;  // wanted: the gradient to step by
   };
 
   DartsSpec spec;
@@ -95,7 +95,7 @@ struct Darts::Impl {
   std::optional<TrainStep> probe;  // gradients of everything, and no update
   std::vector<Weight> weights;
   std::vector<Tensor> buffers;
-  std::vector<std::vector<float>> kept_buffers;
+  std::vector<std::vector<float>> saved_buffers;
   std::vector<Alpha> alphas;
   HyperNumbers hyper;
   std::vector<DartsEpoch> history;
@@ -106,7 +106,7 @@ struct Darts::Impl {
   Status run(const Dataset& batch);
   void clear_gradients();
   void keep();
-  Status place(float by);
+  Status set_weights(float by);
   Status put_back();
   Status first_order(const Dataset& held_batch);
   Status second_order(const Dataset& train_batch, const Dataset& held_batch, double rate);
@@ -136,9 +136,10 @@ Status Darts::Impl::begin() {
   for (const StateTensor& state : trainer->step().state()) {
     const int index = trainer->network().find_param(state.name);
     if (index < 0) continue;
-    const GenePlace place = gene_place(trainer->network().params()[static_cast<size_t>(index)]);
-    const auto& values = genome.cells[place.cell].values;
-    const auto held_values = values.find(place.name);
+    const GenePosition gene =
+        gene_position(trainer->network().params()[static_cast<size_t>(index)]);
+    const auto& values = genome.cells[gene.cell].values;
+    const auto held_values = values.find(gene.name);
     if (held_values == values.end()) continue;
     if (static_cast<int64_t>(held_values->second.size()) != state.tensor.shape.count())
       return invalid(
@@ -171,7 +172,7 @@ Status Darts::Impl::collect() {
       alpha.value = p.tensor;
       alpha.gradient = gradient;
       const auto count = static_cast<size_t>(p.tensor.shape.count());
-      for (std::vector<float>* list : {&alpha.wanted, &alpha.m, &alpha.v})
+      for (std::vector<float>* list : {&alpha.step_gradient, &alpha.m, &alpha.v})
         list->assign(count, 0.0f);
       continue;
     }
@@ -181,7 +182,7 @@ Status Darts::Impl::collect() {
     weight.probe = find(*probe, p.path);
     weight.gradient = gradient;
   }
-  kept_buffers.resize(buffers.size());
+  saved_buffers.resize(buffers.size());
   return {};
 }
 
@@ -214,12 +215,12 @@ Status Darts::Impl::run(const Dataset& batch) {
 // Saves buffers, and for the second order weights.
 void Darts::Impl::keep() {
   for (size_t i = 0; i < buffers.size(); ++i)
-    kept_buffers[i].assign(buffers[i].f32(), buffers[i].f32() + buffers[i].shape.count());
+    saved_buffers[i].assign(buffers[i].f32(), buffers[i].f32() + buffers[i].shape.count());
   for (Weight& w : weights) w.kept.assign(w.own.f32(), w.own.f32() + w.count());
 }
 
 // Sets the network to the saved weights + by x direction.
-Status Darts::Impl::place(float by) {
+Status Darts::Impl::set_weights(float by) {
   for (const Weight& w : weights) {
     float* to = w.probe.f32();
     for (size_t i = 0; i < w.count(); ++i) {
@@ -231,7 +232,7 @@ Status Darts::Impl::place(float by) {
 }
 
 Status Darts::Impl::put_back() {
-  for (size_t i = 0; i < buffers.size(); ++i) std::ranges::copy(kept_buffers[i], buffers[i].f32());
+  for (size_t i = 0; i < buffers.size(); ++i) std::ranges::copy(saved_buffers[i], buffers[i].f32());
   for (const Weight& w : weights) std::ranges::copy(w.kept, w.own.f32());
   if (spec.order == 1) return {};
   return trainer->step().restored(trainer->step().updates());
@@ -241,7 +242,7 @@ Status Darts::Impl::first_order(const Dataset& held_batch) {
   keep();
   LOOM_TRY(run(held_batch));
   for (Alpha& a : alphas)
-    a.wanted.assign(a.gradient.f32(), a.gradient.f32() + a.gradient.shape.count());
+    a.step_gradient.assign(a.gradient.f32(), a.gradient.f32() + a.gradient.shape.count());
   return put_back();
 }
 
@@ -253,10 +254,10 @@ Status Darts::Impl::second_order(const Dataset& train_batch, const Dataset& held
   };
   keep();
   for (Weight& w : weights) w.direction.clear();
-  LOOM_TRY(place(0.0f));
+  LOOM_TRY(set_weights(0.0f));
   LOOM_TRY(run(train_batch));
   take();
-  LOOM_TRY(place(static_cast<float>(-rate)));
+  LOOM_TRY(set_weights(static_cast<float>(-rate)));
   LOOM_TRY(run(held_batch));
   take();
   double squares = 0;
@@ -264,15 +265,16 @@ Status Darts::Impl::second_order(const Dataset& train_batch, const Dataset& held
     for (const float v : w.direction) squares += static_cast<double>(v) * static_cast<double>(v);
   }
   for (Alpha& a : alphas)
-    a.wanted.assign(a.gradient.f32(), a.gradient.f32() + a.gradient.shape.count());
+    a.step_gradient.assign(a.gradient.f32(), a.gradient.f32() + a.gradient.shape.count());
   const double near = squares > 0 ? kNear / std::sqrt(squares) : 0.0;
   for (const float side : {1.0f, -1.0f}) {
     if (!(near > 0)) break;
-    LOOM_TRY(place(side * static_cast<float>(near)));
+    LOOM_TRY(set_weights(side * static_cast<float>(near)));
     LOOM_TRY(run(train_batch));
     const auto share = static_cast<float>(rate / (2 * near)) * side;
     for (Alpha& a : alphas) {
-      for (size_t i = 0; i < a.wanted.size(); ++i) a.wanted[i] -= share * a.gradient.f32()[i];
+      for (size_t i = 0; i < a.step_gradient.size(); ++i)
+        a.step_gradient[i] -= share * a.gradient.f32()[i];
     }
   }
   return put_back();
@@ -280,7 +282,7 @@ Status Darts::Impl::second_order(const Dataset& train_batch, const Dataset& held
 
 Status Darts::Impl::step_alpha() {
   for (const Alpha& a : alphas) {
-    for (const float g : a.wanted) {
+    for (const float g : a.step_gradient) {
       if (!std::isfinite(g)) return {};  // as a step of w that is not finite: dropped
     }
   }
@@ -292,7 +294,7 @@ Status Darts::Impl::step_alpha() {
   for (Alpha& a : alphas) {
     OptimizeArgs o;
     o.p = a.value;
-    o.g = vector_over(a.wanted);
+    o.g = vector_over(a.step_gradient);
     o.m = vector_over(a.m);
     o.v = vector_over(a.v);
     o.hyper = vector_over(numbers);
@@ -395,9 +397,9 @@ std::vector<std::vector<double>> Darts::weights() const {
   for (const Impl::Alpha& a : impl_->alphas) {
     std::vector<double>& w = out.emplace_back();
     const float* alpha = a.value.f32();
-    const auto most = static_cast<double>(*std::max_element(alpha, alpha + a.wanted.size()));
+    const auto most = static_cast<double>(*std::max_element(alpha, alpha + a.step_gradient.size()));
     double sum = 0;
-    for (size_t i = 0; i < a.wanted.size(); ++i) {
+    for (size_t i = 0; i < a.step_gradient.size(); ++i) {
       w.push_back(dmath::exp(static_cast<double>(alpha[i]) - most));
       sum += w.back();
     }
@@ -408,7 +410,7 @@ std::vector<std::vector<double>> Darts::weights() const {
 
 std::vector<std::vector<float>> Darts::alpha_gradients() const {
   std::vector<std::vector<float>> out;
-  for (const Impl::Alpha& a : impl_->alphas) out.push_back(a.wanted);
+  for (const Impl::Alpha& a : impl_->alphas) out.push_back(a.step_gradient);
   return out;
 }
 
@@ -418,9 +420,9 @@ GridGenome Darts::genome() const {
   for (const StateTensor& state : impl_->trainer->step().state()) {
     const int index = network.find_param(state.name);
     if (index < 0) continue;
-    const GenePlace place = gene_place(network.params()[static_cast<size_t>(index)]);
+    const GenePosition gene = gene_position(network.params()[static_cast<size_t>(index)]);
     const float* from = state.tensor.f32();
-    out.cells[place.cell].values[place.name].assign(from, from + state.tensor.shape.count());
+    out.cells[gene.cell].values[gene.name].assign(from, from + state.tensor.shape.count());
   }
   return out;
 }

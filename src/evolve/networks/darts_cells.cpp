@@ -195,7 +195,7 @@ class Branches {
 // Parameters in every cell of a finalized network.
 std::vector<int64_t> parameters_of_cells(const Network& network, size_t cells) {
   std::vector<int64_t> out(cells, 0);
-  for (const Param& p : network.params()) out[gene_place(p).cell] += p.spec.shape.count();
+  for (const Param& p : network.params()) out[gene_position(p).cell] += p.spec.shape.count();
   return out;
 }
 
@@ -203,7 +203,7 @@ std::vector<int64_t> parameters_of_cells(const Network& network, size_t cells) {
 std::vector<int64_t> parameters_of_branches(const Network& network, size_t cell, size_t count) {
   std::vector<int64_t> out(count, 0);
   for (const Param& p : network.params()) {
-    if (gene_place(p).cell == cell && p.child >= 0)
+    if (gene_position(p).cell == cell && p.child >= 0)
       out[static_cast<size_t>(p.child)] += p.spec.shape.count();
   }
   return out;

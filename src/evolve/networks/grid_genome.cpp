@@ -59,7 +59,7 @@ Result<Network> GridGenome::finalized(int64_t batch) const {
   return Network::finalize(described.grid, input.after(batch));
 }
 
-GenePlace gene_place(const Param& param) {
+GenePosition gene_position(const Param& param) {
   return {static_cast<size_t>(param.cell.x), param.path.substr(param.path.find('/') + 1)};
 }
 
@@ -68,9 +68,9 @@ Result<Network> GridGenome::network(int64_t batch, DType dtype, uint64_t seed,
   LOOM_ASSIGN(Network out, finalized(batch));
   for (size_t i = 0; i < out.params().size(); ++i) {
     const Param& param = out.params()[i];
-    const GenePlace place = gene_place(param);
-    const auto held = cells[place.cell].values.find(place.name);
-    if (held == cells[place.cell].values.end()) continue;
+    const GenePosition gene_at = gene_position(param);
+    const auto held = cells[gene_at.cell].values.find(gene_at.name);
+    if (held == cells[gene_at.cell].values.end()) continue;
     const std::vector<float>& values = held->second;
     if (static_cast<int64_t>(values.size()) != param.spec.shape.count())
       return invalid(cat("a genome holds ", values.size(), " values for ", param.path));

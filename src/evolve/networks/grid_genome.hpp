@@ -39,11 +39,11 @@ struct GridGenome {
 };
 
 // The location of a parameter's values: the index of the cell, and the path in it.
-struct GenePlace {
+struct GenePosition {
   size_t cell = 0;
   std::string name;
 };
-GenePlace gene_place(const Param& param);
+GenePosition gene_position(const Param& param);
 
 enum class GridChange : uint8_t {
   widen,       // more units in a Dense layer; the function stays

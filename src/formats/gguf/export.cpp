@@ -132,7 +132,7 @@ class Exporter {
     LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, param));
     const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
     const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
-    if (weight.place && weight.stored == type && gguf_block_bytes(type) > 0) {
+    if (weight.copy_row && weight.stored == type && gguf_block_bytes(type) > 0) {
       LOOM_TRY(move_blocks(weight, r16_geometry(type, rows, cols), head, sink));
     } else {
       LOOM_TRY(convert(weight, type, rows, cols, head, sink));
@@ -146,7 +146,7 @@ class Exporter {
   Status move_blocks(const SourceWeight& weight, const R16& g, int64_t head,
                      const GgufSink& sink) const {
     std::vector<std::byte> matrix(static_cast<size_t>(g.bytes()));
-    for (int64_t row = 0; row < g.rows; ++row) LOOM_TRY(weight.place(row, g, matrix.data()));
+    for (int64_t row = 0; row < g.rows; ++row) LOOM_TRY(weight.copy_row(row, g, matrix.data()));
     return write_rows(g, matrix.data(), head, sink);
   }
 

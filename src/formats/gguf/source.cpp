@@ -141,8 +141,8 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
   const int64_t block = gguf_block_bytes(weight.stored);
   if (block == 0 || ggml_of_dtype(weight.stored) != &gguf_.type(index)) return weight;
   const int64_t row_bytes = cols / gguf_block_values(weight.stored) * block;
-  weight.place = [this, index, head, row_bytes, skip = part.first_row](
-                     int64_t row, const R16& matrix, std::byte* to) -> Status {
+  weight.copy_row = [this, index, head, row_bytes, skip = part.first_row](
+                        int64_t row, const R16& matrix, std::byte* to) -> Status {
     const int64_t at = skip + (head == 0 ? row : paired_row(row, head));
     const std::byte* blocks = gguf_.bytes(index).data() + at * row_bytes;
     if (r16_put_blocks(matrix, blocks, row, to)) return {};

@@ -29,12 +29,13 @@ struct Parts {
   std::vector<std::pair<const Param*, TensorPart>> params;
 };
 
-Result<SafeDType> file_type(DType stored, std::optional<DType> wanted, const std::string& where) {
-  const DType dtype = wanted.value_or(stored);
+Result<SafeDType> file_type(DType stored, std::optional<DType> requested,
+                            const std::string& where) {
+  const DType dtype = requested.value_or(stored);
   if (dtype == DType::f32) return SafeDType::f32;
   if (dtype == DType::f16) return SafeDType::f16;
   if (dtype == DType::bf16) return SafeDType::bf16;
-  if (!wanted) return SafeDType::f32;
+  if (!requested) return SafeDType::f32;
   return unsupported(cat("a Hugging Face folder has no type ", dtype_name(dtype),
                          "; choose float32, float16 or bfloat16, or write a .gguf or .entity file"),
                      where);

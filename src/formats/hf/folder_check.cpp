@@ -105,9 +105,9 @@ class FolderCheck {
     const std::string prefix = source_.encoder ? cat(hf_encoder_prefix(*source_.encoder),
                                                      hf_encoder_blocks(*source_.encoder))
                                                : std::string(hf_blocks(source_.config));
-    const std::optional<InBlock> place = in_block(tensor.name, prefix);
-    if (place && !is_constant(place->rest)) {
-      if (place->block >= source_.config.num_layers)
+    const std::optional<InBlock> position = in_block(tensor.name, prefix);
+    if (position && !is_constant(position->rest)) {
+      if (position->block >= source_.config.num_layers)
         return fault(tensor, cat("is beyond the last layer: config.json says that there are ",
                                  source_.config.num_layers));
       return fault(tensor, cat("is not one that ", source_.config.architecture,

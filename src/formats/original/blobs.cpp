@@ -63,14 +63,15 @@ Result<Loom1Entity> Loom1Entity::parse(std::span<const std::byte> bytes, const s
   return file;
 }
 
-Result<Loom1Blob> Loom1Entity::read_blob(const JsonValue& value, const std::string& place) const {
+Result<Loom1Blob> Loom1Entity::read_blob(const JsonValue& value,
+                                         const std::string& location) const {
   if (!value.is_object())
-    return fault(value, cat(place, ": expected a blob, found ", value.describe()));
+    return fault(value, cat(location, ": expected a blob, found ", value.describe()));
   Loom1Blob blob;
   blob.at = static_cast<int64_t>(kLoom1EntityStart) + value.offset();
   bool seen[3] = {};
   for (const auto& [key, item] : value.members()) {
-    const std::string here = cat(place, ".", printable(key), ": ");
+    const std::string here = cat(location, ".", printable(key), ": ");
     if (key == "path" || key == "dtype") {
       if (!item.is_string())
         return fault(item, cat(here, "expected text, found ", item.describe()));
@@ -98,7 +99,7 @@ Result<Loom1Blob> Loom1Entity::read_blob(const JsonValue& value, const std::stri
     }
   }
   if (!seen[0] || !seen[1] || !seen[2])
-    return fault(value, cat(place, ": path, offset or length is absent"));
+    return fault(value, cat(location, ": path, offset or length is absent"));
   return blob;
 }
 

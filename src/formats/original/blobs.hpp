@@ -46,7 +46,7 @@ class Loom1Entity {
  private:
   Error fault(const JsonValue& at, std::string_view message) const;
   Status read_blobs(std::span<const std::byte> payload);
-  Result<Loom1Blob> read_blob(const JsonValue& value, const std::string& place) const;
+  Result<Loom1Blob> read_blob(const JsonValue& value, const std::string& location) const;
   Status check_tiling(uint64_t payload) const;
 
   std::string where_;

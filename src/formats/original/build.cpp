@@ -24,7 +24,7 @@ bool bare_residual(const Loom1Layer& layer) {
 
 // In the original a residual with nothing before it passes its input on.
 void skip_residual(Loom1Reader& reader, Loom1Layer& layer) {
-  reader.note(layer.place, "nothing comes before this Residual, so it passes its input on");
+  reader.note(layer.location, "nothing comes before this Residual, so it passes its input on");
   layer.config.disabled = true;
 }
 
@@ -33,7 +33,7 @@ void settle_children(Loom1Reader& reader, Loom1Layer& layer) {
   for (Loom1Layer& child : layer.children) {
     const bool branch = is(layer, LayerKind::parallel);
     if (branch && child.config.disabled)
-      reader.note(child.place, "a disabled branch is the identity; the original ran it");
+      reader.note(child.location, "a disabled branch is the identity; the original ran it");
     if ((branch || first) && bare_residual(child)) skip_residual(reader, child);
     if (!child.config.disabled) first = false;
     settle_children(reader, child);
@@ -143,8 +143,8 @@ Status add_link(Loom1Reader& reader, const Loom1Layer& layer, const GridSpec& sp
   if (!source.ok()) return reader.bad(layer, source.error().message);
   const bool feedback = *source >= *spec.index(coord_of(layer));
   cell.link = Link{from, feedback};
-  reader.note(layer.place, cat("takes its input from ", from.str(),
-                               "; the original ignored the link outside its step mesh"));
+  reader.note(layer.location, cat("takes its input from ", from.str(),
+                                  "; the original ignored the link outside its step mesh"));
   return {};
 }
 
@@ -162,11 +162,12 @@ Result<NetworkSpec> assemble_loom1(Loom1Reader& reader, Loom1Grid& grid,
   std::vector<Loom1Layer*> order(static_cast<size_t>(spec.size()));
   for (Loom1Layer& layer : grid.layers) {
     LOOM_ASSIGN(const int64_t at, spec.index(coord_of(layer)));
-    Loom1Layer*& place = order[static_cast<size_t>(at)];
-    if (place != nullptr) {
-      return reader.bad(layer, cat("stands at ", coord_of(layer).str(), " like ", place->place));
+    Loom1Layer*& location = order[static_cast<size_t>(at)];
+    if (location != nullptr) {
+      return reader.bad(layer,
+                        cat("stands at ", coord_of(layer).str(), " like ", location->location));
     }
-    place = &layer;
+    location = &layer;
   }
   order.erase(std::remove(order.begin(), order.end(), nullptr), order.end());
   if (static_cast<int64_t>(order.size()) < spec.size()) {
@@ -180,7 +181,7 @@ Result<NetworkSpec> assemble_loom1(Loom1Reader& reader, Loom1Grid& grid,
       if (first) {
         skip_residual(reader, *layer);
       } else {
-        reader.note(layer->place,
+        reader.note(layer->location,
                     "adds the input of the layer before it; the original passes its input on");
       }
     }
@@ -285,7 +286,7 @@ Status read_loom1_weights(Loom1Reader& reader, const Loom1Layer& layer, const st
   spread(layer, flat, params);
   const int64_t odd =
       std::count_if(flat.begin(), flat.end(), [](float v) { return !(v - v == 0.0f); });
-  if (odd > 0) reader.note(layer.place, cat(odd, " weights are not finite"));
+  if (odd > 0) reader.note(layer.location, cat(odd, " weights are not finite"));
   for (Loom1Param& p : params) out.push_back(std::move(p));
   return {};
 }

@@ -141,7 +141,7 @@ Status EntityReader::biases(const Loom1Layer& layer, uint64_t count, std::vector
   if (count == 0) return {};
   if (const Loom1Blob* blob = file_.take(layer.path + ".biases"))
     return file_.plain(*blob, count, out);
-  reader_.note(layer.place,
+  reader_.note(layer.location,
                "no biases in the file, taken as 0 (the original drops them from INT4 files)");
   out.resize(out.size() + count);
   return {};
@@ -186,7 +186,7 @@ Result<bool> EntityReader::weights(const Loom1Layer& layer, const std::vector<Pa
   if (const Loom1Blob* blob = file_.take(layer.path)) {
     LOOM_TRY(file_.plain(*blob, total - norms, out));
     if (blob->native && blob->scale == 1.0 && loom1_scaled(*parse_dtype(blob->dtype))) {
-      reader_.note(layer.place,
+      reader_.note(layer.location,
                    "scale is 1.0, which the original also writes when it had not computed one: "
                    "then all weights are too large by one factor, which the file does not tell");
     }

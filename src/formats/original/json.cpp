@@ -42,18 +42,19 @@ Result<bool> json_weights(Loom1Reader& reader, const Loom1Layer& layer,
                                  count, " values"));
   }
   const Result<std::string> bytes = decode_base64(text);
-  if (!bytes.ok()) return reader.bad(*r.weights, layer.place + ".weights", bytes.error().message);
+  if (!bytes.ok())
+    return reader.bad(*r.weights, layer.location + ".weights", bytes.error().message);
   LOOM_ASSIGN(const Stored stored, stored_as(reader, layer, count, bytes->size()));
   const bool scaled = r.native && loom1_scaled(stored.dtype);
   if (scaled && !(r.scale > 0))
     return reader.bad(layer, cat("native ", dtype_name(stored.dtype), " weights need a scale"));
   if (scaled && r.scale == 1.0) {
-    reader.note(layer.place,
+    reader.note(layer.location,
                 "scale is 1.0, which the original also writes when it had not computed one: then "
                 "all weights are too large by one factor, which the file does not tell");
   }
   if (r.native && stored.dtype != layer.dtype)
-    reader.note(layer.place, cat(dtype_name(layer.dtype), " weights stand as float32"));
+    reader.note(layer.location, cat(dtype_name(layer.dtype), " weights stand as float32"));
   out.resize(count);
   loom1_unpack(stored.dtype, std::as_bytes(std::span(*bytes)), r.scale, out);
   return true;

@@ -19,7 +19,7 @@ struct Maker {
   std::string activation;
 
   const Loom1Record& r() const { return layer.record; }
-  void note(std::string_view text) const { reader.note(layer.place, text); }
+  void note(std::string_view text) const { reader.note(layer.location, text); }
   Error bad(std::string_view text) const { return reader.bad(layer, text); }
 };
 
@@ -327,7 +327,7 @@ Result<const Kind*> kind_of(const Loom1Reader& reader, const Loom1Layer& layer) 
 Result<std::string> activation_of(Loom1Reader& reader, const Loom1Layer& layer, bool counts) {
   const std::string name = to_lower_ascii(layer.record.activation);
   if (name.empty()) {
-    if (counts) reader.note(layer.place, "activation absent, taken as Linear");
+    if (counts) reader.note(layer.location, "activation absent, taken as Linear");
     return std::string("linear");
   }
   std::vector<std::string> known;

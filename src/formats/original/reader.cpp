@@ -102,14 +102,14 @@ bool holds(const List& list, std::string_view key) {
 
 }  // namespace
 
-Error Loom1Reader::bad(const JsonValue& at, const std::string& place,
+Error Loom1Reader::bad(const JsonValue& at, const std::string& location,
                        std::string_view message) const {
-  return bad_file(cat(place, place.empty() ? "" : ": ", message), where_,
+  return bad_file(cat(location, location.empty() ? "" : ": ", message), where_,
                   at.offset() < 0 ? -1 : base_ + at.offset());
 }
 
 Error Loom1Reader::bad(const Loom1Layer& layer, std::string_view message) const {
-  return bad_file(cat(layer.place, ": ", message), where_, layer.offset);
+  return bad_file(cat(layer.location, ": ", message), where_, layer.offset);
 }
 
 Error Loom1Reader::lacking(const Loom1Layer& layer, std::string_view message) const {
@@ -118,8 +118,8 @@ Error Loom1Reader::lacking(const Loom1Layer& layer, std::string_view message) co
   return error;
 }
 
-void Loom1Reader::note(const std::string& place, std::string_view text) {
-  notes.push_back(cat(place, ": ", text));
+void Loom1Reader::note(const std::string& location, std::string_view text) {
+  notes.push_back(cat(location, ": ", text));
 }
 
 Status Loom1Reader::check_dialect(const std::string& key, const JsonValue& value,
@@ -134,21 +134,22 @@ Status Loom1Reader::check_dialect(const std::string& key, const JsonValue& value
   if (mine.empty()) mine = here;
   if (other.empty()) return {};
   return bad(
-      value, cat(into.place, ".", key),
+      value, cat(into.location, ".", key),
       cat(checkpoint ? architecture_key_ : checkpoint_key_, " and ", here,
           " stand in files of two kinds, an architecture and a checkpoint; no file has both"));
 }
 
-Status Loom1Reader::read_list(const JsonValue& value, const std::string& place, bool flags,
+Status Loom1Reader::read_list(const JsonValue& value, const std::string& location, bool flags,
                               std::vector<int64_t>& out) const {
   if (value.is_null()) return {};
-  if (!value.is_array()) return bad(value, place, cat("expected a list, found ", value.describe()));
+  if (!value.is_array())
+    return bad(value, location, cat("expected a list, found ", value.describe()));
   for (const JsonValue& item : value.elements()) {
     const Result<int64_t> number = item.as_int("");
     const Result<bool> flag = item.as_bool("");
     if (flags ? !flag.ok() : !number.ok()) {
       return bad(
-          item, place,
+          item, location,
           cat("expected ", flags ? "true or false" : "an integer", ", found ", item.describe()));
     }
     out.push_back(flags ? (*flag ? 1 : 0) : *number);
@@ -159,13 +160,13 @@ Status Loom1Reader::read_list(const JsonValue& value, const std::string& place, 
 Status Loom1Reader::read_children(const JsonValue& value, Loom1Layer& into) {
   const bool branches = into.config.def->kind == LayerKind::parallel;
   const std::string key = branches ? "parallel_branches" : "sequential_layers";
-  const std::string place = cat(into.place, ".", key);
+  const std::string location = cat(into.location, ".", key);
   if (value.is_null()) return {};
   if (!value.is_array()) {
-    return bad(value, place, cat("expected a list of layers, found ", value.describe()));
+    return bad(value, location, cat("expected a list of layers, found ", value.describe()));
   }
   for (size_t i = 0; i < value.elements().size(); ++i) {
-    LOOM_ASSIGN(Loom1Layer child, layer(value.elements()[i], cat(place, "[", i, "]"),
+    LOOM_ASSIGN(Loom1Layer child, layer(value.elements()[i], cat(location, "[", i, "]"),
                                         cat(into.path, ".", key, ".", i),
                                         branches ? Nesting::branch : Nesting::step));
     into.children.push_back(std::move(child));
@@ -174,11 +175,11 @@ Status Loom1Reader::read_children(const JsonValue& value, Loom1Layer& into) {
 }
 
 Status Loom1Reader::read_special(const std::string& key, const JsonValue& value, Loom1Layer& into) {
-  const std::string place = cat(into.place, ".", printable(key));
+  const std::string location = cat(into.location, ".", printable(key));
   Loom1Record& r = into.record;
   if (key == "weights") {
     if (!value.is_string())
-      return bad(value, place, cat("expected Base64 text, found ", value.describe()));
+      return bad(value, location, cat("expected Base64 text, found ", value.describe()));
     r.weights = &value;
     return {};
   }
@@ -190,30 +191,30 @@ Status Loom1Reader::read_special(const std::string& key, const JsonValue& value,
     const Result<int64_t> number = value.as_int("");
     if (!number.ok() || *number < 0 || *number >= std::ssize(kSoftmaxTypes)) {
       return bad(
-          value, place,
+          value, location,
           cat("expected the name of a softmax or a number from 0 to 9, found ", value.describe()));
     }
     r.softmax_type = kSoftmaxTypes[*number];
     return {};
   }
-  if (key == "mask") return read_list(value, place, true, r.mask);
-  if (key == "hierarchy_levels") return read_list(value, place, false, r.hierarchy_levels);
+  if (key == "mask") return read_list(value, location, true, r.mask);
+  if (key == "hierarchy_levels") return read_list(value, location, false, r.hierarchy_levels);
   if (key == "meta_rules" || key == "meta_observed_layer") {
     if (value.is_null() || (value.is_array() && value.elements().empty())) return {};
-    Error error = bad(value, place,
+    Error error = bad(value, location,
                       "metacognition changes a layer while it runs, which Loom does not do; save "
                       "the layer it observes without it");
     error.code = Code::unsupported;
     return error;
   }
   if (key == "parallel_branches" || key == "sequential_layers") return {};  // read_children
-  return bad(value, place, "unknown key; the original writes no such field");
+  return bad(value, location, "unknown key; the original writes no such field");
 }
 
 Status Loom1Reader::read_member(const std::string& key, const JsonValue& value, Loom1Layer& into) {
-  const std::string place = cat(into.place, ".", printable(key));
+  const std::string location = cat(into.location, ".", printable(key));
   const auto expected = [&](std::string_view what) -> Error {
-    return bad(value, place, cat("expected ", what, ", found ", value.describe()));
+    return bad(value, location, cat("expected ", what, ", found ", value.describe()));
   };
   LOOM_TRY(check_dialect(key, value, into));
   for (const auto& row : kNumbers) {
@@ -248,15 +249,15 @@ Status Loom1Reader::read_member(const std::string& key, const JsonValue& value, 
 
 Status Loom1Reader::read_record(const JsonValue& value, Loom1Layer& into) {
   if (!value.is_object())
-    return bad(value, into.place, cat("expected a layer, found ", value.describe()));
+    return bad(value, into.location, cat("expected a layer, found ", value.describe()));
   for (const auto& [key, item] : value.members()) LOOM_TRY(read_member(key, item, into));
   return {};
 }
 
-Result<Loom1Layer> Loom1Reader::layer(const JsonValue& value, std::string place, std::string path,
-                                      Nesting nesting) {
+Result<Loom1Layer> Loom1Reader::layer(const JsonValue& value, std::string location,
+                                      std::string path, Nesting nesting) {
   Loom1Layer made;
-  made.place = std::move(place);
+  made.location = std::move(location);
   made.path = std::move(path);
   made.offset = base_ + value.offset();
   LOOM_TRY(read_record(value, made));
@@ -272,7 +273,7 @@ Result<Loom1Layer> Loom1Reader::layer(const JsonValue& value, std::string place,
       continue;
     const bool branches = made.config.def->kind == LayerKind::parallel;
     if (!made.config.def->container || branches != (key[0] == 'p')) {
-      return bad(*list, cat(made.place, ".", key),
+      return bad(*list, cat(made.location, ".", key),
                  cat("a ", made.config.def->name, " has no such layers"));
     }
     LOOM_TRY(read_children(*list, made));

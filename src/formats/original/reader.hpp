@@ -35,9 +35,9 @@ struct Loom1Layer {
   Loom1Record record;
   LayerConfig config;  // without children
   std::vector<Loom1Layer> children;
-  std::string place;    // "layers[3].parallel_branches[0]", for messages
-  std::string path;     // "layers.3.parallel_branches.0", of blobs
-  int64_t offset = -1;  // of the record in the file
+  std::string location;  // "layers[3].parallel_branches[0]", for messages
+  std::string path;      // "layers.3.parallel_branches.0", of blobs
+  int64_t offset = -1;   // of the record in the file
   DType dtype = DType::f32;
 };
 
@@ -63,21 +63,21 @@ class Loom1Reader {
   Result<Loom1Grid> grid(const JsonValue& root);
   std::function<Loom1Extras(const std::string& path)> extras;
 
-  Error bad(const JsonValue& at, const std::string& place, std::string_view message) const;
+  Error bad(const JsonValue& at, const std::string& location, std::string_view message) const;
   Error bad(const Loom1Layer& layer, std::string_view message) const;
   Error lacking(const Loom1Layer& layer, std::string_view message) const;  // unsupported
-  void note(const std::string& place, std::string_view text);
+  void note(const std::string& location, std::string_view text);
   const std::string& where() const { return where_; }
   std::vector<std::string> notes;
 
  private:
   enum class Nesting : uint8_t { cell, branch, step };
-  Result<Loom1Layer> layer(const JsonValue& value, std::string place, std::string path,
+  Result<Loom1Layer> layer(const JsonValue& value, std::string location, std::string path,
                            Nesting nesting);
   Status read_record(const JsonValue& value, Loom1Layer& into);
   Status read_member(const std::string& key, const JsonValue& value, Loom1Layer& into);
   Status read_special(const std::string& key, const JsonValue& value, Loom1Layer& into);
-  Status read_list(const JsonValue& value, const std::string& place, bool flags,
+  Status read_list(const JsonValue& value, const std::string& location, bool flags,
                    std::vector<int64_t>& out) const;
   Status read_children(const JsonValue& value, Loom1Layer& into);
   Status check_dialect(const std::string& key, const JsonValue& value, const Loom1Layer& into);

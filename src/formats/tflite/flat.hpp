@@ -47,7 +47,7 @@ class FlatTable {
 
   template <class T>
   bool number(int field, T& out) const {
-    const uint8_t* at = place(field);
+    const uint8_t* at = locate(field);
     if (at == nullptr) return true;
     const auto offset = static_cast<flatbuffers::voffset_t>(at - here());
     if (!file_->verifier.VerifyField<T>(here(), offset, sizeof(T))) return false;
@@ -57,7 +57,7 @@ class FlatTable {
   // As another type than that of the file.
   template <class T, class Out>
   bool number_as(int field, Out& out) const {
-    if (place(field) == nullptr) return true;
+    if (locate(field) == nullptr) return true;
     T value{};
     if (!number<T>(field, value)) return false;
     out = static_cast<Out>(value);
@@ -136,7 +136,7 @@ class FlatTable {
   const uint8_t* here() const { return reinterpret_cast<const uint8_t*>(table_); }
 
   // Where a field lies; null: it is absent.
-  const uint8_t* place(int field) const {
+  const uint8_t* locate(int field) const {
     const auto at =
         table_->GetOptionalFieldOffset(static_cast<flatbuffers::voffset_t>(4 + 2 * field));
     return at == 0 ? nullptr : here() + at;
@@ -144,7 +144,7 @@ class FlatTable {
 
   // The object that a field points at.
   bool target(int field, const uint8_t*& out) const {
-    const uint8_t* slot = place(field);
+    const uint8_t* slot = locate(field);
     if (slot == nullptr) return true;
     const flatbuffers::uoffset_t offset =
         file_->verifier.VerifyOffset(static_cast<size_t>(slot - file_->base));

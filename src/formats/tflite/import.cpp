@@ -15,11 +15,11 @@ Result<ImportedNetwork> import_tflite(std::span<const std::byte> file, const std
                                       const OnnxImportOptions& options) {
   LOOM_ASSIGN(const TfliteModel read, parse_tflite(file, where));
   const TfliteOptions how = {options.open_extent, !options.for_training, options.folder};
-  LOOM_ASSIGN(TfliteAsOnnx said, tflite_as_onnx(read, where, how));
+  LOOM_ASSIGN(TfliteAsOnnx translated, tflite_as_onnx(read, where, how));
   OnnxImportOptions as_onnx = options;
   as_onnx.has_batch = true;
-  LOOM_ASSIGN(ImportedNetwork made, import_onnx(said.model, where, as_onnx));
-  made.notes.insert(made.notes.begin(), said.notes.begin(), said.notes.end());
+  LOOM_ASSIGN(ImportedNetwork made, import_onnx(translated.model, where, as_onnx));
+  made.notes.insert(made.notes.begin(), translated.notes.begin(), translated.notes.end());
   return made;
 }
 

@@ -85,7 +85,7 @@ class TfliteGraph {
   // lower_values.cpp: inputs and outputs of the operator under way, by position
   bool has(size_t i) const { return i < op_->inputs.size() && op_->inputs[i] >= 0; }
   double option(size_t field) const { return op_->options[field]; }
-  int64_t whole(size_t field) const;  // an integer option
+  int64_t integer_option(size_t field) const;  // an integer option
   bool flag(size_t field) const { return op_->options[field] != 0; }
   // An input, in the order that its operator can take; and two that are computed value by value.
   struct One {
@@ -147,7 +147,7 @@ class TfliteGraph {
   Name shaped(Name x, const List& dims);
   Name clipped(Name x, float low, float high);
   Name activated(Name x, int64_t function);
-  Name at_places(Name x, const List& places, int64_t axis);
+  Name gather_at(Name x, const List& indices, int64_t axis);
 
   // lower_math.cpp
   void unary();

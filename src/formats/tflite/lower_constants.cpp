@@ -19,13 +19,13 @@ class SparseWalk {
   SparseWalk(const TfliteTensor& t, const TfliteSparsity& s) : t_(t), s_(s) {}
 
   // The places of all stored values; false: the file contradicts itself.
-  bool run(size_t stored, std::vector<int64_t>& places) {
+  bool run(size_t stored, std::vector<int64_t>& indices) {
     if (!prepare()) return false;
     stored_ = stored;
     left_ = (count_of(t_.dims) + 1) * static_cast<int64_t>(s_.order.size() + 1);
-    places_ = &places;
+    places_ = &indices;
     at_.assign(s_.order.size(), 0);
-    return axis(0, 0) && places.size() == stored;
+    return axis(0, 0) && indices.size() == stored;
   }
 
  private:
@@ -76,9 +76,9 @@ class SparseWalk {
     if (parent < 0 || parent + 1 >= static_cast<int64_t>(a.segments.size())) return false;
     const int64_t first = a.segments[static_cast<size_t>(parent)];
     const int64_t last = a.segments[static_cast<size_t>(parent) + 1];
-    if (first < 0 || last < first || last > static_cast<int64_t>(a.places.size())) return false;
+    if (first < 0 || last < first || last > static_cast<int64_t>(a.indices.size())) return false;
     for (int64_t i = first; i < last; ++i) {
-      at = a.places[static_cast<size_t>(i)];
+      at = a.indices[static_cast<size_t>(i)];
       if (at < 0 || at >= extents_[static_cast<size_t>(s_.order[level])]) return false;
       if (!axis(level + 1, i)) return false;
     }
@@ -88,15 +88,15 @@ class SparseWalk {
   bool leaf() {
     if (places_->size() >= stored_) return false;
     const size_t rank = t_.dims.size();
-    int64_t place = 0;
+    int64_t offset = 0;
     for (size_t i = 0; i < rank; ++i) {
       int64_t inside = 0;
       for (size_t k = 0; k < s_.blocks.size(); ++k) {
         if (s_.blocks[k] == static_cast<int64_t>(i)) inside = at_[rank + k];
       }
-      place = place * t_.dims[i] + at_[i] * block_[i] + inside;
+      offset = offset * t_.dims[i] + at_[i] * block_[i] + inside;
     }
-    places_->push_back(place);
+    places_->push_back(offset);
     return true;
   }
 
@@ -128,15 +128,15 @@ std::vector<std::byte> TfliteGraph::dense(const TfliteTensor& t, size_t bytes) {
     refuse("a sparse constant that is far too large");
     return {};
   }
-  std::vector<int64_t> places;
+  std::vector<int64_t> indices;
   SparseWalk walk(t, *t.sparsity);
-  if (t.data.size() % bytes != 0 || !walk.run(t.data.size() / bytes, places)) {
+  if (t.data.size() % bytes != 0 || !walk.run(t.data.size() / bytes, indices)) {
     fail(bad_file(cat(place_, ": a sparse constant that contradicts itself"), where_));
     return {};
   }
   std::vector<std::byte> out(static_cast<size_t>(count) * bytes);
-  for (size_t i = 0; i < places.size(); ++i)
-    std::memcpy(out.data() + static_cast<size_t>(places[i]) * bytes, t.data.data() + i * bytes,
+  for (size_t i = 0; i < indices.size(); ++i)
+    std::memcpy(out.data() + static_cast<size_t>(indices[i]) * bytes, t.data.data() + i * bytes,
                 bytes);
   return out;
 }
@@ -153,9 +153,9 @@ OnnxTensor TfliteGraph::decoded(const TfliteTensor& t, const OnnxTensor& stored)
   for (size_t i = static_cast<size_t>(q.axis) + 1; i < t.dims.size(); ++i) inner *= t.dims[i];
   std::vector<float> values(codes->size());
   for (size_t i = 0; i < values.size(); ++i) {
-    const size_t place =
+    const size_t offset =
         q.scale.size() == 1 ? 0 : (i / static_cast<size_t>(inner)) % q.scale.size();
-    values[i] = static_cast<float>((*codes)[i] - q.zero_point[place]) * q.scale[place];
+    values[i] = static_cast<float>((*codes)[i] - q.zero_point[offset]) * q.scale[offset];
   }
   return onnx_tensor("", t.dims, std::span<const float>(values));
 }

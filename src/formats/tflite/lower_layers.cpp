@@ -12,7 +12,7 @@ constexpr int64_t kSame = 0, kValid = 1;
 constexpr int64_t kMaxExtent = int64_t{1} << 30;
 
 // The place of the input that output i shows, in float as the interpreter computes it.
-int64_t nearest_place(int64_t i, int64_t from, int64_t to, bool corners, bool centers) {
+int64_t nearest_index(int64_t i, int64_t from, int64_t to, bool corners, bool centers) {
   const float scale = corners && to > 1 ? static_cast<float>(from - 1) / static_cast<float>(to - 1)
                                         : static_cast<float>(from) / static_cast<float>(to);
   const float at = (static_cast<float>(i) + (centers ? 0.5f : 0.0f)) * scale;
@@ -58,10 +58,10 @@ void TfliteGraph::conv() {
   if (x.size() != 4 || k.size() != 4) return refuse("needs an image with four axes");
   if (k[3] < 1 || x[3] % k[3] != 0)
     return refuse("weights that do not fit the channels of its input");
-  const Window w =
-      window(x[1], x[2], {k[1], k[2]}, {whole(2), whole(1)}, {whole(5), whole(4)}, whole(0));
+  const Window w = window(x[1], x[2], {k[1], k[2]}, {integer_option(2), integer_option(1)},
+                          {integer_option(5), integer_option(4)}, integer_option(0));
   if (failed()) return;
-  convolve(in(1, Order::first), k[0], x[3] / k[3], w, whole(3));
+  convolve(in(1, Order::first), k[0], x[3] / k[3], w, integer_option(3));
 }
 
 // A channel of the output for each channel of the input and each of its multiples.
@@ -71,10 +71,10 @@ void TfliteGraph::depthwise() {
   if (x.size() != 4 || k.size() != 4 || k[0] != 1) return refuse("needs an image with four axes");
   if (x[3] < 1 || k[3] % x[3] != 0)
     return refuse("weights that do not fit the channels of its input");
-  const Window w =
-      window(x[1], x[2], {k[1], k[2]}, {whole(2), whole(1)}, {whole(6), whole(5)}, whole(0));
+  const Window w = window(x[1], x[2], {k[1], k[2]}, {integer_option(2), integer_option(1)},
+                          {integer_option(6), integer_option(5)}, integer_option(0));
   if (failed()) return;
-  convolve(moved(in(1), {3, 0, 1, 2}), k[3], x[3], w, whole(4));
+  convolve(moved(in(1), {3, 0, 1, 2}), k[3], x[3], w, integer_option(4));
 }
 
 void TfliteGraph::convolve(Name weights, int64_t filters, int64_t groups, const Window& w,
@@ -103,7 +103,8 @@ void TfliteGraph::transpose_conv() {
     return refuse("weights or a shape that do not fit its input");
   if (out[1] < 1 || out[2] < 1 || out[1] > kMaxExtent || out[2] > kMaxExtent)
     return refuse("a shape that cannot be");
-  const Window w = window(out[1], out[2], {k[1], k[2]}, {whole(2), whole(1)}, {1, 1}, whole(0));
+  const Window w = window(out[1], out[2], {k[1], k[2]}, {integer_option(2), integer_option(1)},
+                          {1, 1}, integer_option(0));
   if (failed()) return;
   if (w.out != List{x[1], x[2]}) return refuse("a shape that does not fit its input");
   List pads(4, 0), extra(2, 0);
@@ -119,7 +120,7 @@ void TfliteGraph::transpose_conv() {
   Name y = add("ConvTranspose", inputs,
                {list_of("kernel_shape", w.kernel), list_of("strides", w.stride),
                 list_of("pads", pads), list_of("output_padding", extra)});
-  y = activated(y, whole(3));
+  y = activated(y, integer_option(3));
   define(0, y, out, Order::first);
 }
 
@@ -127,7 +128,8 @@ void TfliteGraph::transpose_conv() {
 void TfliteGraph::pool() {
   const List& x = dims(0);
   if (x.size() != 4) return refuse("needs an image with four axes");
-  const Window w = window(x[1], x[2], {whole(4), whole(3)}, {whole(2), whole(1)}, {1, 1}, whole(0));
+  const Window w = window(x[1], x[2], {integer_option(4), integer_option(3)},
+                          {integer_option(2), integer_option(1)}, {1, 1}, integer_option(0));
   if (failed()) return;
   Name y = in(0, Order::first);
   const bool roots = op_->code == kL2Pool;
@@ -136,7 +138,7 @@ void TfliteGraph::pool() {
       op_->code == kMaxPool ? "MaxPool" : "AveragePool", {y},
       {list_of("kernel_shape", w.kernel), list_of("strides", w.stride), list_of("pads", w.pads)});
   if (roots) y = add("Sqrt", {y});
-  y = activated(y, whole(5));
+  y = activated(y, integer_option(5));
   define(0, y, {x[0], w.out[0], w.out[1], x[3]}, Order::first);
 }
 
@@ -145,7 +147,7 @@ void TfliteGraph::fully_connected() {
   const List& x = dims(0);
   const List& k = dims(1);
   if (k.size() != 2 || k[1] < 1 || x.empty()) return refuse("weights that are not a matrix");
-  if (whole(1) != 0) return refuse("weights in an order of their own");
+  if (integer_option(1) != 0) return refuse("weights in an order of their own");
   if (count_of(x) % k[1] != 0 || (flag(2) && x.back() != k[1]))
     return refuse("weights that do not fit its input");
   Name y = in(0);
@@ -167,7 +169,7 @@ void TfliteGraph::fully_connected() {
     y = add("MatMul", inputs);
     if (added != kNone) y = add("Add", {y, added});
   }
-  y = activated(y, whole(0));
+  y = activated(y, integer_option(0));
   define(0, y, out);
 }
 
@@ -200,13 +202,13 @@ void TfliteGraph::batch_matmul() {
 // Resize says it shorter.
 TfliteGraph::Name TfliteGraph::nearest(Name x, const List& from, const List& to) {
   bool plain = true;
-  List places[2];
+  List indices[2];
   for (size_t i = 0; i < 2; ++i) {
     if (to[i] > 65536) refuse("an extent that cannot be");
     if (failed()) return kNone;
     for (int64_t k = 0; k < to[i]; ++k) {
-      places[i].push_back(nearest_place(k, from[i], to[i], flag(0), flag(1)));
-      plain = plain && to[i] % from[i] == 0 && places[i].back() == k / (to[i] / from[i]);
+      indices[i].push_back(nearest_index(k, from[i], to[i], flag(0), flag(1)));
+      plain = plain && to[i] % from[i] == 0 && indices[i].back() == k / (to[i] / from[i]);
     }
   }
   if (plain) {
@@ -218,7 +220,7 @@ TfliteGraph::Name TfliteGraph::nearest(Name x, const List& from, const List& to)
                 text_of("nearest_mode", "floor")});
   }
   for (size_t i = 0; i < 2; ++i) {
-    x = at_places(x, places[i], static_cast<int64_t>(i) + 2);
+    x = gather_at(x, indices[i], static_cast<int64_t>(i) + 2);
   }
   return x;
 }
@@ -246,7 +248,7 @@ void TfliteGraph::resize() {
 
 void TfliteGraph::blocks() {
   const List& x = dims(0);
-  const int64_t b = whole(0);
+  const int64_t b = integer_option(0);
   const bool to_space = op_->code == kDepthToSpace;
   if (x.size() != 4 || b < 1 || b > 4096) return refuse("needs an image, and blocks of 1 and more");
   if (to_space ? x[3] % (b * b) != 0 : (x[1] % b != 0 || x[2] % b != 0))

@@ -8,17 +8,17 @@
 namespace loom::core {
 namespace {
 
-struct Said {
+struct OpMapping {
   int code;
   std::string_view op;  // of ONNX
 };
 
-std::string_view said(std::span<const Said> table, int code) {
-  const auto is = [&](const Said& s) { return s.code == code; };
+std::string_view onnx_op(std::span<const OpMapping> table, int code) {
+  const auto is = [&](const OpMapping& s) { return s.code == code; };
   return std::ranges::find_if(table, is)->op;
 }
 
-constexpr Said kUnary[] = {
+constexpr OpMapping kUnary[] = {
     {kFloor, "Floor"}, {kLogistic, "Sigmoid"}, {kRelu, "Relu"},
     {kTanh, "Tanh"},   {kExp, "Exp"},          {kNeg, "Neg"},
     {kSin, "Sin"},     {kLog, "Log"},          {kSqrt, "Sqrt"},
@@ -26,11 +26,11 @@ constexpr Said kUnary[] = {
     {kElu, "Elu"},     {kRound, "Round"},      {kHardSwish, "HardSwish"},
     {kSign, "Sign"},   {kLogicalNot, "Not"},
 };
-constexpr Said kBinary[] = {
+constexpr OpMapping kBinary[] = {
     {kAdd, "Add"},     {kMul, "Mul"}, {kSub, "Sub"},     {kDiv, "Div"},
     {kPrelu, "PRelu"}, {kPow, "Pow"}, {kMaximum, "Max"}, {kMinimum, "Min"},
 };
-constexpr Said kCompare[] = {
+constexpr OpMapping kCompare[] = {
     {kLess, "Less"},
     {kGreater, "Greater"},
     {kGreaterEqual, "GreaterOrEqual"},
@@ -40,7 +40,7 @@ constexpr Said kCompare[] = {
     {kLogicalOr, "Or"},
     {kLogicalAnd, "And"},
 };
-constexpr Said kReduce[] = {
+constexpr OpMapping kReduce[] = {
     {kMean, "ReduceMean"},     {kSum, "ReduceSum"},       {kReduceProd, "ReduceProd"},
     {kReduceMax, "ReduceMax"}, {kReduceMin, "ReduceMin"},
 };
@@ -49,23 +49,23 @@ constexpr Said kReduce[] = {
 
 void TfliteGraph::unary() {
   const One v = one(0);
-  const Name y = add(said(kUnary, op_->code), {v.x});
+  const Name y = add(onnx_op(kUnary, op_->code), {v.x});
   define(0, y, v.dims, v.order, v.type);
 }
 
 void TfliteGraph::binary() {
   const Two v = two();
   const int code = op_->code;
-  Name y = add(said(kBinary, code), {v.a, v.b});
+  Name y = add(onnx_op(kBinary, code), {v.a, v.b});
   const bool fused = code == kAdd || code == kMul || code == kSub || code == kDiv;
-  y = activated(y, fused ? whole(0) : 0);
+  y = activated(y, fused ? integer_option(0) : 0);
   define(0, y, v.dims, v.order, v.type);
 }
 
 // Comparisons and logic: truths.
 void TfliteGraph::compare() {
   const Two v = two();
-  Name y = add(said(kCompare, op_->code), {v.a, v.b});
+  Name y = add(onnx_op(kCompare, op_->code), {v.a, v.b});
   if (op_->code == kNotEqual) y = add("Not", {y});
   define(0, y, v.dims, v.order, OnnxType::boolean);
 }
@@ -184,7 +184,7 @@ void TfliteGraph::reduce() {
     for (int64_t& a : over) a = kAxisFirst[a];
     std::ranges::sort(over);
   }
-  const Name y = add(said(kReduce, op_->code), {x, list(over)}, {{"keepdims", kept}});
+  const Name y = add(onnx_op(kReduce, op_->code), {x, list(over)}, {{"keepdims", kept}});
   define(0, y, dims, kept ? order : Order::plain, from.type);
 }
 
@@ -212,13 +212,13 @@ void TfliteGraph::l2_normalization() {
   if (v.dims.empty()) return refuse("is read over an axis");
   const Name length = add("ReduceL2", {v.x, list({last_axis(v)})});
   const Name y = add("Div", {v.x, add("Max", {length, number(1e-6f)})});
-  define(0, activated(y, whole(0)), v.dims, v.order);
+  define(0, activated(y, integer_option(0)), v.dims, v.order);
 }
 
 // TFLite multiplies the sum with alpha, ONNX the mean.
 void TfliteGraph::local_response() {
   const List& x = dims(0);
-  const int64_t radius = whole(0);
+  const int64_t radius = integer_option(0);
   if (x.size() != 4 || radius < 0 || radius > 65536)
     return refuse("needs an image, and a radius of 0 or more");
   const int64_t size = 2 * radius + 1;
@@ -271,7 +271,7 @@ void TfliteGraph::top_k() {
 void TfliteGraph::one_hot() {
   const One v = plain(0);
   const int64_t depth = integer(1), rank = static_cast<int64_t>(v.dims.size());
-  const int64_t along = whole(0) < 0 ? whole(0) + rank + 1 : whole(0);
+  const int64_t along = integer_option(0) < 0 ? integer_option(0) + rank + 1 : integer_option(0);
   if (along < 0 || along > rank || depth < 1) return refuse("an axis or a depth that cannot be");
   const Name both = add("Concat", {shaped(in(3), {1}), shaped(in(2), {1})}, {{"axis", 0}});
   List dims = v.dims;

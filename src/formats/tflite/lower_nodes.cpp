@@ -139,9 +139,9 @@ TfliteGraph::Name TfliteGraph::activated(Name x, int64_t function) {
   }
 }
 
-TfliteGraph::Name TfliteGraph::at_places(Name x, const List& places, int64_t axis) {
-  if (places.size() > kMaxPlaces) refuse(cat(places.size(), " places of one axis"));
-  return add("Gather", {x, list(places)}, {{"axis", axis}});
+TfliteGraph::Name TfliteGraph::gather_at(Name x, const List& indices, int64_t axis) {
+  if (indices.size() > kMaxPlaces) refuse(cat(indices.size(), " places of one axis"));
+  return add("Gather", {x, list(indices)}, {{"axis", axis}});
 }
 
 }  // namespace loom::core

@@ -32,7 +32,8 @@ void TfliteGraph::check_lstm(size_t first, size_t states) {
     if (there && (!file_.tensors[tensor].variable || values_[tensor].made))
       return refuse("a starting state that is given is not read");
   }
-  if (whole(0) != kTanhActivation) return refuse("an activation other than tanh is not read");
+  if (integer_option(0) != kTanhActivation)
+    return refuse("an activation other than tanh is not read");
   if (option(1) != 0 || option(2) != 0) return refuse("clipped cells are not read");
 }
 

@@ -89,7 +89,7 @@ void TfliteGraph::transpose() {
 void TfliteGraph::concat() {
   const Order order = order_of_all();
   Value like = value(0);
-  const int64_t along = axis(whole(0), like.dims.size());
+  const int64_t along = axis(integer_option(0), like.dims.size());
   if (failed()) return;
   const auto at = static_cast<size_t>(along);
   Names names;
@@ -105,7 +105,7 @@ void TfliteGraph::concat() {
   like.dims[at] = sum;
   const int64_t here = order == Order::first ? kAxisFirst[at] : along;
   Name y = add("Concat", names, {{"axis", here}});
-  y = activated(y, whole(1));
+  y = activated(y, integer_option(1));
   define(0, y, like.dims, order, like.type);
 }
 
@@ -144,19 +144,19 @@ void TfliteGraph::mirror_pad() {
   const Order order = order_of({0});
   Name y = in(0, order);
   List dims = from.dims;
-  const int64_t less = whole(0) == 0 ? 1 : 0;
+  const int64_t less = integer_option(0) == 0 ? 1 : 0;
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t extent = dims[i], before = given[2 * i], after = given[2 * i + 1];
     if (before < 0 || after < 0 || before > extent - less || after > extent - less)
       return refuse("pads that are more than its input holds");
     if (before == 0 && after == 0) continue;
-    List places;
+    List indices;
     for (int64_t k = -before; k < extent + after; ++k) {
-      if (places.size() > kMaxTfliteList) return refuse("pads that are too many");
-      places.push_back(k < 0 ? -k - 1 + less : k < extent ? k : 2 * extent - 1 - less - k);
+      if (indices.size() > kMaxTfliteList) return refuse("pads that are too many");
+      indices.push_back(k < 0 ? -k - 1 + less : k < extent ? k : 2 * extent - 1 - less - k);
     }
     const auto axis = static_cast<int64_t>(i);
-    y = at_places(y, places, order == Order::first ? kAxisFirst[i] : axis);
+    y = gather_at(y, indices, order == Order::first ? kAxisFirst[i] : axis);
     dims[i] = extent + before + after;
   }
   define(0, y, dims, order, from.type);
@@ -171,11 +171,11 @@ TfliteGraph::Name TfliteGraph::taken(Name x, const std::vector<Range>& ranges, c
     if (r.start == 0 && r.step == 1 && r.count == have[i]) continue;
     const int64_t at = order == Order::first ? kAxisFirst[i] : static_cast<int64_t>(i);
     if (r.step < 0) {
-      List places;
+      List indices;
       if (r.count > static_cast<int64_t>(kMaxTfliteList)) refuse("places that are too many");
       if (failed()) return kNone;
-      for (int64_t k = 0; k < r.count; ++k) places.push_back(r.start + k * r.step);
-      x = at_places(x, places, at);
+      for (int64_t k = 0; k < r.count; ++k) indices.push_back(r.start + k * r.step);
+      x = gather_at(x, indices, at);
       continue;
     }
     starts.push_back(r.start);
@@ -222,14 +222,14 @@ TfliteGraph::Strides TfliteGraph::strides(const List& have) {
   const List begin = integers(1);
   const List end = integers(2);
   const List step = integers(3);
-  const size_t places = begin.size();
+  const size_t indices = begin.size();
   Strides out;
-  if (places > 16 || end.size() != places || step.size() != places)
+  if (indices > 16 || end.size() != indices || step.size() != indices)
     refuse("lists of different lengths");
   if (failed()) return out;
-  const auto bit = [&](size_t mask, size_t i) { return (whole(mask) >> i & 1) != 0; };
+  const auto bit = [&](size_t mask, size_t i) { return (integer_option(mask) >> i & 1) != 0; };
   size_t named = 0, ellipses = 0;
-  for (size_t i = 0; i < places; ++i) {
+  for (size_t i = 0; i < indices; ++i) {
     if (bit(2, i)) {
       ++ellipses;
     } else if (!bit(3, i)) {
@@ -241,7 +241,7 @@ TfliteGraph::Strides TfliteGraph::strides(const List& have) {
     out.dims.push_back(have[out.ranges.size()]);
     out.ranges.push_back({0, have[out.ranges.size()], 1});
   };
-  for (size_t i = 0; i < places && !failed(); ++i) {
+  for (size_t i = 0; i < indices && !failed(); ++i) {
     if (bit(2, i)) {
       for (size_t k = named; k < have.size(); ++k) all_of();
       continue;
@@ -342,7 +342,7 @@ void TfliteGraph::split() {
 
 void TfliteGraph::pack() {
   const Value& like = value(0);
-  const int64_t along = axis(whole(1), like.dims.size() + 1);
+  const int64_t along = axis(integer_option(1), like.dims.size() + 1);
   if (failed()) return;
   List one = like.dims;
   one.insert(one.begin() + along, 1);
@@ -360,7 +360,7 @@ void TfliteGraph::pack() {
 
 void TfliteGraph::unpack() {
   const Value& from = value(0);
-  const int64_t along = axis(whole(1), from.dims.size());
+  const int64_t along = axis(integer_option(1), from.dims.size());
   if (failed()) return;
   const auto at = static_cast<size_t>(along);
   if (from.dims[at] != static_cast<int64_t>(op_->outputs.size()))
@@ -379,17 +379,17 @@ void TfliteGraph::unpack() {
 // GATHER: values, places. EMBEDDING_LOOKUP: places, values.
 void TfliteGraph::gather() {
   const bool looks_up = op_->code == kEmbeddingLookup;
-  const size_t table = looks_up ? 1 : 0, places = looks_up ? 0 : 1;
+  const size_t table = looks_up ? 1 : 0, indices = looks_up ? 0 : 1;
   const Value& from = value(table);
-  const List& at = dims(places);
-  const int64_t along = axis(looks_up ? 0 : whole(0), from.dims.size());
+  const List& at = dims(indices);
+  const int64_t along = axis(looks_up ? 0 : integer_option(0), from.dims.size());
   if (failed()) return;
-  if (!looks_up && whole(1) != 0) return refuse("places for each sample (batch_dims)");
+  if (!looks_up && integer_option(1) != 0) return refuse("places for each sample (batch_dims)");
   List dims(from.dims.begin(), from.dims.begin() + along);
   dims.insert(dims.end(), at.begin(), at.end());
   dims.insert(dims.end(), from.dims.begin() + along + 1, from.dims.end());
   const Name x = in(table);
-  const Name where = in(places);
+  const Name where = in(indices);
   Name y = add("Gather", {x, where}, {{"axis", along}});
   define(0, y, dims, Order::plain, from.type);
 }

@@ -56,7 +56,7 @@ Result<std::vector<int64_t>> broadcast_dims(const std::vector<int64_t>& a,
 }
 
 // An integer option for a count or an index. The reader refused all others.
-int64_t TfliteGraph::whole(size_t field) const {
+int64_t TfliteGraph::integer_option(size_t field) const {
   return static_cast<int64_t>(op_->options[field]);
 }
 
@@ -246,8 +246,8 @@ TfliteGraph::Name TfliteGraph::quantized(Name x, const TfliteQuantization& q, Tf
   const auto high = static_cast<float>(s.high - q.zero_point[0]);
   const float scale = q.scale[0];
   if (!options_.steps) return clipped(x, low * scale, high * scale);
-  const Name places = clipped(add("Div", {x, number(scale)}), low, high);
-  return add("Mul", {add("Round", {places}), number(scale)});
+  const Name indices = clipped(add("Div", {x, number(scale)}), low, high);
+  return add("Mul", {add("Round", {indices}), number(scale)});
 }
 
 }  // namespace loom::core

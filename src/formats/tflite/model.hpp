@@ -51,8 +51,8 @@ struct TfliteQuantization {
 // One axis of a sparse tensor, in the order in which its values lie.
 struct TfliteSparseAxis {
   bool sparse = false;
-  int64_t extent = 0;                     // of a dense axis
-  std::vector<int64_t> segments, places;  // of a sparse one
+  int64_t extent = 0;                      // of a dense axis
+  std::vector<int64_t> segments, indices;  // of a sparse one
 };
 
 struct TfliteSparsity {

@@ -198,10 +198,11 @@ Status TfliteReader::quantization(const FlatTable& from, const std::string& whic
   if (q.zero_point.empty()) q.zero_point.assign(q.scale.size(), 0);
   if (q.zero_point.size() == 1) q.zero_point.resize(q.scale.size(), q.zero_point[0]);
   const auto rank = static_cast<int64_t>(t.dims.size());
-  const bool per_place = q.scale.size() > 1;
+  const bool per_position = q.scale.size() > 1;
   if (q.zero_point.size() != q.scale.size() ||
-      (per_place && (q.axis < 0 || q.axis >= rank ||
-                     t.dims[static_cast<size_t>(q.axis)] != static_cast<int64_t>(q.scale.size()))))
+      (per_position &&
+       (q.axis < 0 || q.axis >= rank ||
+        t.dims[static_cast<size_t>(q.axis)] != static_cast<int64_t>(q.scale.size()))))
     return bad_file(cat(which, ": scales or zero points that do not fit its shape"), where_);
   const auto usable = [](float s) { return s > 0 && s <= std::numeric_limits<float>::max(); };
   if (!std::ranges::all_of(q.scale, usable))
@@ -211,7 +212,7 @@ Status TfliteReader::quantization(const FlatTable& from, const std::string& whic
 }
 
 // A list of places: one of three widths.
-bool TfliteReader::places(const FlatTable& from, int field, std::vector<int64_t>& out) {
+bool TfliteReader::indices(const FlatTable& from, int field, std::vector<int64_t>& out) {
   uint8_t kind = 0;
   FlatTable list;
   bool there = false;
@@ -232,7 +233,7 @@ Status TfliteReader::sparsity(const FlatTable& from, const std::string& which, T
   for (const FlatTable& axis : axes) {
     TfliteSparseAxis a;
     if (!axis.number_as<int8_t>(0, a.sparse) || !axis.number_as<int32_t>(1, a.extent) ||
-        !places(axis, 2, a.segments) || !places(axis, 4, a.places))
+        !indices(axis, 2, a.segments) || !indices(axis, 4, a.indices))
       return wrong("sparsity", which);
     out->axes.push_back(std::move(a));
   }

@@ -25,7 +25,7 @@ class TfliteReader {
   Status tensor(const FlatTable& from, const std::string& which);
   Status quantization(const FlatTable& from, const std::string& which, TfliteTensor& t);
   Status sparsity(const FlatTable& from, const std::string& which, TfliteTensor& t);
-  static bool places(const FlatTable& from, int field, std::vector<int64_t>& out);
+  static bool indices(const FlatTable& from, int field, std::vector<int64_t>& out);
   Status data(uint32_t buffer, const std::string& which, TfliteTensor& t);
   Status op(const FlatTable& from, const std::string& which);
   Status options(const FlatTable& from, const std::string& which, TfliteOp& made);

@@ -114,11 +114,11 @@ class Arranger {
   void set_activation(size_t at, std::vector<ModuleLayer>& out);
   void check_rest();
   Shape input_shape() const;
-  Shape picture() const;
+  Shape image() const;
   Result<NetworkSpec> build(const Shape& input) const;
   void set_window(ModuleLayer& m, size_t at, int64_t stride, bool same) const;
   Result<NetworkSpec> fit();
-  void place(InferredNetwork& into) const;
+  void arrange_into(InferredNetwork& into) const;
 
   std::vector<ModuleLayer> layers_;
   ModuleReader& reader_;
@@ -399,7 +399,7 @@ Status Arranger::row() {
 // -----------------------------------------------------------------------------------
 
 // The image shape for convolutions: computed backwards from the dense layer after them.
-Shape Arranger::picture() const {
+Shape Arranger::image() const {
   size_t convs = 0;
   while (convs < items_.size() && items_[convs].front().axes > 0) ++convs;
   if (convs == items_.size() || !is(items_[convs].front(), LayerKind::dense)) return {};
@@ -425,7 +425,7 @@ Shape Arranger::picture() const {
 Shape Arranger::input_shape() const {
   if (options_.input.rank() > 0) return options_.input;
   const ModuleLayer& first = items_[0].front();
-  if (first.axes > 0) return picture();
+  if (first.axes > 0) return image();
   if (is(first, LayerKind::embedding)) return Shape{kAssumedSteps};
   for (const Item& item : items_) {
     const ModuleLayer& m = item.back();
@@ -510,7 +510,7 @@ Result<NetworkSpec> Arranger::fit() {
   return made;
 }
 
-void Arranger::place(InferredNetwork& into) const {
+void Arranger::arrange_into(InferredNetwork& into) const {
   into.report.resize(file_.entries().size());
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
@@ -567,7 +567,7 @@ Result<InferredNetwork> Arranger::arrange() {
   if (!blocks) LOOM_TRY(row());
   LOOM_ASSIGN(NetworkSpec spec, fit());
   InferredNetwork made{std::move(spec), {}, {}, {}};
-  place(made);
+  arrange_into(made);
   if (!options_.assume && !reader_.guesses.empty()) return open_questions();
   made.assumptions = reader_.assumptions;
   return made;

@@ -255,14 +255,14 @@ Status SchemaReader::count_members(const JsonValue& schema, const std::vector<Me
     return {};
   }
   const bool enough = required >= least;
-  const bool few = most == kUnlimited || (!more.allowed && named <= most);
+  const bool is_small = most == kUnlimited || (!more.allowed && named <= most);
   // All named members are required, so the others make up the count.
   if (required == named && more.allowed && most >= std::max(named, least)) {
     more.least = least > named ? least - named : 0;
     more.most = most == kUnlimited ? kUnlimited : most - named;
     return {};
   }
-  if (enough && few) return {};
+  if (enough && is_small) return {};
   return at_keyword(unsupported("beside members that may be absent it cannot be held to"), where,
                     enough ? "maxProperties" : "minProperties");
 }

@@ -96,10 +96,10 @@ std::optional<uint64_t> array_bytes(const std::vector<int64_t>& shape, ElementTy
 Status take_data(ArrayView& array, ByteReader& reader) {
   const auto size = array_bytes(array.shape, array.type);
   if (!size.has_value() || *size != reader.remaining()) {
-    const std::string wanted =
+    const std::string expected =
         size.has_value() ? cat(" takes ", *size, " bytes, ") : " is too large, ";
     return reader.error(cat("an array ", array.shape_text(), " of ", element_name(array.type),
-                            wanted, reader.remaining(), " remain"));
+                            expected, reader.remaining(), " remain"));
   }
   LOOM_ASSIGN(array.data, reader.take(*size, "the data"));
   return {};

@@ -92,7 +92,7 @@ Status ArrayFile::unpack() {
     LOOM_ASSIGN(size, source_.count());
   }
   LOOM_ASSIGN(share_, source_.memory().take(size, "what it unpacks to", path));
-  LOOM_ASSIGN(std::string all, source_.whole(size));
+  LOOM_ASSIGN(std::string all, source_.read_all(size));
   unpacked_ = std::make_unique<std::string>(std::move(all));
   return {};
 }

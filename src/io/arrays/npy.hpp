@@ -53,8 +53,8 @@ class Npz {
     uint64_t at = 0;  // of `packed` in the file
     std::span<const std::byte> packed;
   };
-  Status check_head(const Member& member, const std::string& place) const;
-  Status allow(const Member& member, const std::string& place);
+  Status check_head(const Member& member, const std::string& location) const;
+  Status allow(const Member& member, const std::string& location);
 
   std::string where_;
   MemoryBudget memory_;

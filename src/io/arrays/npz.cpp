@@ -73,7 +73,7 @@ Result<Npz> Npz::open(std::span<const std::byte> bytes, const std::string& where
   npz.file_bytes_ = bytes.size();
   const auto members = bytes.first(static_cast<size_t>(directory.begin));
   std::set<std::string_view> names;
-  Places places;
+  Places offsets;
   npz.names_.reserve(directory.entries.size());  // `names` has views of them
   for (const ZipEntry& e : directory.entries) {
     std::string name = e.name;
@@ -84,7 +84,7 @@ Result<Npz> Npz::open(std::span<const std::byte> bytes, const std::string& where
     }
     Member member{e.name, e.method, e.crc, e.size, 0, {}};
     LOOM_ASSIGN(member.packed, packed_bytes(members, where, e, member.at));
-    if (!places.take(e.local, member.at + e.packed)) {
+    if (!offsets.take(e.local, member.at + e.packed)) {
       return bad_file(cat("'", printable(e.name), "' lies over another member"), where,
                       static_cast<int64_t>(e.local));
     }
@@ -94,21 +94,21 @@ Result<Npz> Npz::open(std::span<const std::byte> bytes, const std::string& where
 }
 
 // For a member larger than any header: whether its array needs as many bytes as the directory says.
-Status Npz::check_head(const Member& member, const std::string& place) const {
+Status Npz::check_head(const Member& member, const std::string& location) const {
   if (member.size <= kHead) return {};
   const auto at = static_cast<int64_t>(member.at);
-  Inflater inflater(Inflater::Form::raw, member.packed, place, at);
+  Inflater inflater(Inflater::Form::raw, member.packed, location, at);
   std::vector<std::byte> head(kHead);
   LOOM_ASSIGN(const size_t got, inflater.read(head));
-  LOOM_ASSIGN(const uint64_t size, npy_size(std::span(head).first(got), place));
+  LOOM_ASSIGN(const uint64_t size, npy_size(std::span(head).first(got), location));
   if (size == member.size) return {};
   return bad_file(
-      cat("the array in it takes ", size, " bytes, but its directory says ", member.size), place,
+      cat("the array in it takes ", size, " bytes, but its directory says ", member.size), location,
       at);
 }
 
 // Reserves memory for the unpacked size of a member.
-Status Npz::allow(const Member& member, const std::string& place) {
+Status Npz::allow(const Member& member, const std::string& location) {
   const uint64_t most = memory_.max_unpacked(file_bytes_);
   if (member.size > most - std::min(most, unpacked_)) {
     return make_error(Code::out_of_memory,
@@ -117,7 +117,7 @@ Status Npz::allow(const Member& member, const std::string& place) {
                           "; if it is a file that you trust, allow it with --memory SIZE"),
                       where_);
   }
-  LOOM_ASSIGN(MemoryShare share, memory_.take(member.size, "the unpacked array", place));
+  LOOM_ASSIGN(MemoryShare share, memory_.take(member.size, "the unpacked array", location));
   unpacked_ += member.size;
   shares_.push_back(std::move(share));
   return {};
@@ -125,26 +125,26 @@ Status Npz::allow(const Member& member, const std::string& place) {
 
 Result<ArrayView> Npz::read(size_t index, std::deque<std::string>& storage) {
   const Member& member = members_[index];
-  const std::string place = cat(where_, ": ", printable(member.name));
+  const std::string location = cat(where_, ": ", printable(member.name));
   const auto at = static_cast<int64_t>(member.at);
   if (member.method == kDeflated) {
-    LOOM_TRY(check_head(member, place));
-    LOOM_TRY(allow(member, place));
+    LOOM_TRY(check_head(member, location));
+    LOOM_TRY(allow(member, location));
     LOOM_ASSIGN(std::string text,
-                unpack_deflate(member.packed, member.size, member.crc, place, at));
+                unpack_deflate(member.packed, member.size, member.crc, location, at));
     storage.push_back(std::move(text));
-    return parse_npy(std::as_bytes(std::span(storage.back())), place);
+    return parse_npy(std::as_bytes(std::span(storage.back())), location);
   }
   if (member.method != kStored)
-    return bad_file(cat("compression method ", member.method, " is not read"), place, at);
+    return bad_file(cat("compression method ", member.method, " is not read"), location, at);
   if (member.packed.size() != member.size) {
     return bad_file(
-        cat("stored in ", member.packed.size(), " bytes, but its size says ", member.size), place,
-        at);
+        cat("stored in ", member.packed.size(), " bytes, but its size says ", member.size),
+        location, at);
   }
   if (crc32_of(member.packed) != member.crc)
-    return bad_file("the checksum of the data is wrong", place, at);
-  return parse_npy(member.packed, place, member.at);
+    return bad_file("the checksum of the data is wrong", location, at);
+  return parse_npy(member.packed, location, member.at);
 }
 
 Result<std::vector<std::pair<std::string, ArrayView>>> parse_npz(std::span<const std::byte> bytes,

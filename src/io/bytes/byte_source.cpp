@@ -72,7 +72,7 @@ Result<std::string> ByteSource::head(size_t most) {
   return out;
 }
 
-Result<std::string> ByteSource::whole(uint64_t size) {
+Result<std::string> ByteSource::read_all(uint64_t size) {
   rewind();
   LOOM_TRY(allow(size));
   // One byte past the size reveals excess data.

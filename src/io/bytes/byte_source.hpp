@@ -35,7 +35,7 @@ class ByteSource {
   // head(): the first bytes, at most `most`. whole(): all bytes, of which there must be `size`.
   // Both read from the front. Only for packed sources; others have stored().
   Result<std::string> head(size_t most);
-  Result<std::string> whole(uint64_t size);
+  Result<std::string> read_all(uint64_t size);
   // The number of bytes; unpacks all of them to count.
   Result<uint64_t> count();
 

@@ -82,7 +82,7 @@ Result<ZipEntry> read_entry(ByteReader& reader) {
 }
 
 // The result of the end records: the number of members, and the location of the directory.
-struct Place {
+struct Directory {
   uint64_t count = 0, here = 0, size = 0, begin = 0, end = 0;
   uint64_t disks = 0;
 };
@@ -96,18 +96,19 @@ bool has_locator64(std::span<const std::byte> bytes, uint64_t end) {
 }
 
 // The wide end record; the locator before the narrow one at `end` has its offset.
-Result<Place> read_end64(std::span<const std::byte> bytes, const std::string& where, uint64_t end) {
+Result<Directory> read_end64(std::span<const std::byte> bytes, const std::string& where,
+                             uint64_t end) {
   ByteReader locator(bytes, where);
   LOOM_TRY(locator.skip(end - kLocatorBytes, "the ZIP64 locator"));
   const ByteReader at_locator = locator;
   LOOM_TRY(locator.skip(4, "the ZIP64 locator"));
   LOOM_ASSIGN(const uint32_t disk, locator.u32("the ZIP64 locator"));
-  Place place;
-  LOOM_ASSIGN(place.end, locator.u64("the ZIP64 locator"));
+  Directory end_record;
+  LOOM_ASSIGN(end_record.end, locator.u64("the ZIP64 locator"));
   LOOM_ASSIGN(const uint32_t disks, locator.u32("the ZIP64 locator"));
   if (disk != 0 || disks > 1) return at_locator.error("a part of a ZIP file of several parts");
   ByteReader reader(bytes.first(static_cast<size_t>(end - kLocatorBytes)), where);
-  LOOM_TRY(reader.skip(place.end, "the place of the ZIP64 end record"));
+  LOOM_TRY(reader.skip(end_record.end, "the place of the ZIP64 end record"));
   const ByteReader at_record = reader;
   LOOM_ASSIGN(const uint32_t own, reader.u32("the ZIP64 end record"));
   if (own != kEnd64) return at_record.error("no ZIP64 end record where one must be");
@@ -115,39 +116,41 @@ Result<Place> read_end64(std::span<const std::byte> bytes, const std::string& wh
   if (rest != reader.remaining())
     return at_record.error("the ZIP64 end record does not end at its locator");
   LOOM_TRY(reader.skip(4, "the ZIP64 end record"));
-  LOOM_ASSIGN(place.disks, reader.u64("the ZIP64 end record"));
-  LOOM_ASSIGN(place.here, reader.u64("the ZIP64 end record"));
-  LOOM_ASSIGN(place.count, reader.u64("the ZIP64 end record"));
-  LOOM_ASSIGN(place.size, reader.u64("the ZIP64 end record"));
-  LOOM_ASSIGN(place.begin, reader.u64("the ZIP64 end record"));
-  return place;
+  LOOM_ASSIGN(end_record.disks, reader.u64("the ZIP64 end record"));
+  LOOM_ASSIGN(end_record.here, reader.u64("the ZIP64 end record"));
+  LOOM_ASSIGN(end_record.count, reader.u64("the ZIP64 end record"));
+  LOOM_ASSIGN(end_record.size, reader.u64("the ZIP64 end record"));
+  LOOM_ASSIGN(end_record.begin, reader.u64("the ZIP64 end record"));
+  return end_record;
 }
 
-Result<Place> read_end(std::span<const std::byte> bytes, const std::string& where, uint64_t end) {
+Result<Directory> read_end(std::span<const std::byte> bytes, const std::string& where,
+                           uint64_t end) {
   ByteReader reader(bytes, where);
   LOOM_TRY(reader.skip(end, "the end record"));
   const ByteReader at_end = reader;
   LOOM_TRY(reader.skip(4, "the end record"));
-  Place place;
-  LOOM_ASSIGN(place.disks, reader.u32("the end record"));
-  LOOM_ASSIGN(place.here, reader.u16("the end record"));
-  LOOM_ASSIGN(place.count, reader.u16("the end record"));
-  LOOM_ASSIGN(place.size, reader.u32("the end record"));
-  LOOM_ASSIGN(place.begin, reader.u32("the end record"));
-  place.end = end;
+  Directory end_record;
+  LOOM_ASSIGN(end_record.disks, reader.u32("the end record"));
+  LOOM_ASSIGN(end_record.here, reader.u16("the end record"));
+  LOOM_ASSIGN(end_record.count, reader.u16("the end record"));
+  LOOM_ASSIGN(end_record.size, reader.u32("the end record"));
+  LOOM_ASSIGN(end_record.begin, reader.u32("the end record"));
+  end_record.end = end;
   if (has_locator64(bytes, end)) {
-    LOOM_ASSIGN(place, read_end64(bytes, where, end));
-  } else if (place.count == UINT16_MAX || place.size == UINT32_MAX || place.begin == UINT32_MAX) {
+    LOOM_ASSIGN(end_record, read_end64(bytes, where, end));
+  } else if (end_record.count == UINT16_MAX || end_record.size == UINT32_MAX ||
+             end_record.begin == UINT32_MAX) {
     return at_end.error("needs ZIP64 records, which are absent");
   }
-  if (place.disks != 0 || place.here != place.count)
+  if (end_record.disks != 0 || end_record.here != end_record.count)
     return at_end.error("a part of a ZIP file of several parts");
   uint64_t reached = 0;
-  if (!checked_add(place.begin, place.size, reached) || reached != place.end) {
-    return at_end.error(
-        cat("a directory of ", place.size, " bytes at byte ", place.begin, " does not end here"));
+  if (!checked_add(end_record.begin, end_record.size, reached) || reached != end_record.end) {
+    return at_end.error(cat("a directory of ", end_record.size, " bytes at byte ", end_record.begin,
+                            " does not end here"));
   }
-  return place;
+  return end_record;
 }
 
 }  // namespace
@@ -155,15 +158,15 @@ Result<Place> read_end(std::span<const std::byte> bytes, const std::string& wher
 Result<ZipDirectory> read_zip_directory(std::span<const std::byte> bytes, const std::string& where,
                                         const MemoryBudget& memory) {
   LOOM_ASSIGN(const uint64_t end, find_end(bytes, where));
-  LOOM_ASSIGN(const Place place, read_end(bytes, where, end));
+  LOOM_ASSIGN(const Directory end_record, read_end(bytes, where, end));
   // The memory of an entry, here and in its reader.
   constexpr uint64_t kEntryMemory = 512;
-  LOOM_TRY(memory.check(place.size / kEntryBytes * kEntryMemory, "the directory", where));
-  ByteReader entries(bytes.first(static_cast<size_t>(place.end)), where);
-  LOOM_TRY(entries.skip(place.begin, "the place of the directory"));
+  LOOM_TRY(memory.check(end_record.size / kEntryBytes * kEntryMemory, "the directory", where));
+  ByteReader entries(bytes.first(static_cast<size_t>(end_record.end)), where);
+  LOOM_TRY(entries.skip(end_record.begin, "the place of the directory"));
   ZipDirectory directory;
-  directory.begin = place.begin;
-  for (uint64_t i = 0; i < place.count; ++i) {
+  directory.begin = end_record.begin;
+  for (uint64_t i = 0; i < end_record.count; ++i) {
     LOOM_ASSIGN(ZipEntry entry, read_entry(entries));
     directory.entries.push_back(std::move(entry));
   }

@@ -109,7 +109,7 @@ const Known* zip(std::string_view text) {
 }
 
 // Images that Loom does not read; their first bytes alone are ambiguous.
-const Known* picture(std::string_view text) {
+const Known* image(std::string_view text) {
   static constexpr Known kWebp = {{}, "is a WebP image", "save it as PNG"};
   static constexpr Known kBmp = {{}, "is a BMP image", "save it as PNG"};
   if (text.starts_with("RIFF") && text.find("WEBP"sv, 8) == 8) return &kWebp;
@@ -135,7 +135,7 @@ const Known* known(std::string_view text, bool packed) {
     if (!packed || k.begins != "\x1f\x8b"sv) return &k;
   }
   if (is_pickle(text)) return &kPickle;
-  if (const Known* found = picture(text)) return found;
+  if (const Known* found = image(text)) return found;
   if (text.size() >= 262 && text.substr(257, 5) == "ustar") return &kTar;
   if (const Known* found = page(text)) return found;
   return zip(text);

@@ -102,7 +102,7 @@ class JsonBuilder {
   bool key(std::string& name) {
     const size_t start = token_start();
     last_end_ = position();
-    place_ = JsonPlace::after_key;
+    place_ = JsonContext::after_key;
     Frame& frame = frames_.back();
     const size_t table = frame.keys.bytes();
     members_.emplace_back(name, JsonValue());
@@ -166,14 +166,14 @@ class JsonBuilder {
   bool put(JsonValue value, size_t start) {
     if (frames_.empty()) {
       root_ = std::move(value);
-      place_ = JsonPlace::end;
+      place_ = JsonContext::end;
     } else if (frames_.back().is_object) {
       members_.back().second = std::move(value);
-      place_ = JsonPlace::object_value;
+      place_ = JsonContext::object_value;
     } else {
       values_.push_back(std::move(value));
       cost_ += 2 * sizeof(JsonValue);
-      place_ = JsonPlace::array_value;
+      place_ = JsonContext::array_value;
     }
     return within_memory(start);
   }
@@ -184,7 +184,7 @@ class JsonBuilder {
     if (frames_.size() >= static_cast<size_t>(limits_.max_depth)) {
       return refuse(start, cat("nested deeper than ", limits_.max_depth, " levels"));
     }
-    place_ = is_object ? JsonPlace::object_open : JsonPlace::array_open;
+    place_ = is_object ? JsonContext::object_open : JsonContext::array_open;
     const size_t first = is_object ? members_.size() : values_.size();
     frames_.push_back({is_object, static_cast<uint32_t>(start), first, {}});
     return true;
@@ -218,7 +218,7 @@ class JsonBuilder {
   const char* seen_;     // how far the lexer has read
   size_t last_end_ = 0;  // the end of the last accepted token
   size_t cost_ = 0;      // bytes of the tree now
-  JsonPlace place_ = JsonPlace::start;
+  JsonContext place_ = JsonContext::start;
   std::vector<Frame> frames_;
   std::deque<JsonValue> values_;
   std::deque<JsonValue::Member> members_;

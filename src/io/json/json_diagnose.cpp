@@ -144,24 +144,24 @@ size_t scan_json_number(std::string_view text, size_t at, JsonFault& fault) {
   return i;
 }
 
-JsonFault diagnose_json(std::string_view text, size_t from, JsonPlace place) {
+JsonFault diagnose_json(std::string_view text, size_t from, JsonContext context) {
   const size_t at = skip_json_space(text, from);
   const char c = at < text.size() ? text[at] : '\0';
   const auto next = [&] { return skip_json_space(text, at + 1); };
-  switch (place) {
-    case JsonPlace::start: return value_fault(text, at, "a value");
-    case JsonPlace::array_open: return value_fault(text, at, "a value or ']'");
-    case JsonPlace::object_open: return key_fault(text, at, "a key or '}'");
-    case JsonPlace::after_key:
+  switch (context) {
+    case JsonContext::start: return value_fault(text, at, "a value");
+    case JsonContext::array_open: return value_fault(text, at, "a value or ']'");
+    case JsonContext::object_open: return key_fault(text, at, "a key or '}'");
+    case JsonContext::after_key:
       if (c == ':') return value_fault(text, next(), "a value");
       return {at, cat("expected ':' after a key, found ", found(text, at))};
-    case JsonPlace::array_value:
+    case JsonContext::array_value:
       if (c == ',') return value_fault(text, next(), "a value after ','");
       return {at, cat("expected ',' or ']', found ", found(text, at))};
-    case JsonPlace::object_value:
+    case JsonContext::object_value:
       if (c == ',') return key_fault(text, next(), "a key after ','");
       return {at, cat("expected ',' or '}', found ", found(text, at))};
-    case JsonPlace::end: break;
+    case JsonContext::end: break;
   }
   return {at, cat("expected the end of the text, found ", found(text, at))};
 }

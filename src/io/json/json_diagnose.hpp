@@ -10,7 +10,15 @@
 namespace loom::core {
 
 // The kind of the last accepted token, which determines what may follow.
-enum class JsonPlace { start, after_key, array_open, array_value, object_open, object_value, end };
+enum class JsonContext {
+  start,
+  after_key,
+  array_open,
+  array_value,
+  object_open,
+  object_value,
+  end
+};
 
 struct JsonFault {
   size_t offset = 0;
@@ -23,6 +31,6 @@ size_t skip_json_space(std::string_view text, size_t at);
 size_t scan_json_number(std::string_view text, size_t at, JsonFault& fault);
 
 // The fault of `text`, which is valid up to `from`, the end of the last accepted token.
-JsonFault diagnose_json(std::string_view text, size_t from, JsonPlace place);
+JsonFault diagnose_json(std::string_view text, size_t from, JsonContext context);
 
 }  // namespace loom::core

@@ -31,7 +31,7 @@ uint64_t JsonKeySet::hash(std::string_view key) const {
   return mix(h ^ rest, kOther);
 }
 
-void JsonKeySet::place(uint32_t member, uint64_t hash) {
+void JsonKeySet::insert(uint32_t member, uint64_t hash) {
   const size_t mask = slots_.size() - 1;
   size_t at = hash & mask;
   while (slots_[at] != 0) at = (at + 1) & mask;
@@ -48,7 +48,7 @@ bool JsonKeySet::insert_last(const std::deque<JsonValue::Member>& members, size_
   if (slots_.size() < 2 * count) {
     slots_.assign(std::max(4 * kSmall, 2 * slots_.size()), 0);
     for (size_t i = 0; i + 1 < count; ++i) {
-      place(static_cast<uint32_t>(i), hash(members[first + i].first));
+      insert(static_cast<uint32_t>(i), hash(members[first + i].first));
     }
   }
   const uint64_t h = hash(key);
@@ -56,7 +56,7 @@ bool JsonKeySet::insert_last(const std::deque<JsonValue::Member>& members, size_
   for (size_t at = h & mask; slots_[at] != 0; at = (at + 1) & mask) {
     if (members[first + slots_[at] - 1].first == key) return false;
   }
-  place(static_cast<uint32_t>(count - 1), h);
+  insert(static_cast<uint32_t>(count - 1), h);
   return true;
 }
 

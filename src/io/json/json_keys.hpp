@@ -21,7 +21,7 @@ class JsonKeySet {
 
  private:
   uint64_t hash(std::string_view key) const;
-  void place(uint32_t member, uint64_t hash);
+  void insert(uint32_t member, uint64_t hash);
 
   uint64_t salt_ = reinterpret_cast<uintptr_t>(this);  // unchanged when the set moves
   std::vector<uint32_t> slots_;  // member number + 1, or 0; a power of two, at most half full

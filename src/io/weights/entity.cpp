@@ -82,9 +82,9 @@ Status Entity::check_header(std::string_view header, uint64_t file_bytes,
   return entity.read_header(header, file_bytes);
 }
 
-Error Entity::bad(const JsonValue& at, std::string_view place, std::string_view message) const {
+Error Entity::bad(const JsonValue& at, std::string_view location, std::string_view message) const {
   const int64_t offset = at.offset() < 0 ? -1 : at.offset() + static_cast<int64_t>(kEntityFixed);
-  return bad_file(cat(place, place.empty() ? "" : ": ", message), where_, offset);
+  return bad_file(cat(location, location.empty() ? "" : ": ", message), where_, offset);
 }
 
 Status Entity::read_fixed(uint64_t& header_length) {
@@ -165,53 +165,53 @@ Status Entity::read_header(std::string_view text, uint64_t file_bytes) {
   return {};
 }
 
-Result<EntityBlob> Entity::read_blob(const JsonValue& item, const std::string& place) const {
+Result<EntityBlob> Entity::read_blob(const JsonValue& item, const std::string& location) const {
   EntityBlob blob;
   if (!item.is_object())
-    return bad(item, place, cat("expected an object, found ", item.describe()));
+    return bad(item, location, cat("expected an object, found ", item.describe()));
   const auto member = [&](const char* key) { return item.find(key); };
   for (const auto& [key, value] : item.members()) {
     const bool known = key == "path" || key == "layout" || key == "dtype" || key == "shape" ||
                        key == "offset" || key == "length" || key == "hash";
-    if (!known) return bad(value, place, cat("unknown key '", printable(key), "'"));
+    if (!known) return bad(value, location, cat("unknown key '", printable(key), "'"));
   }
   for (const char* key : {"path", "layout", "hash"}) {
     if (member(key) == nullptr || !member(key)->is_string())
-      return bad(item, place, cat(key, " must be a text"));
+      return bad(item, location, cat(key, " must be a text"));
   }
   blob.path = member("path")->text();
   if (blob.path.empty() || blob.path.size() > kMaxEntityPath)
-    return bad(*member("path"), place, cat("path must have 1 to ", kMaxEntityPath, " bytes"));
+    return bad(*member("path"), location, cat("path must have 1 to ", kMaxEntityPath, " bytes"));
   blob.hash = member("hash")->text();
-  if (!is_hash(blob.hash)) return bad(*member("hash"), place, "hash must be 32 hex digits");
+  if (!is_hash(blob.hash)) return bad(*member("hash"), location, "hash must be 32 hex digits");
   const std::string& layout = member("layout")->text();
   if (layout != "plain" && layout != "r16" && layout != "text")
-    return bad(*member("layout"), place, "layout must be plain, r16 or text");
+    return bad(*member("layout"), location, "layout must be plain, r16 or text");
   blob.layout = layout == "plain" ? BlobLayout::plain
                 : layout == "r16" ? BlobLayout::r16
                                   : BlobLayout::text;
   if ((member("dtype") == nullptr) != (blob.layout == BlobLayout::text))
-    return bad(item, place, "dtype must stand with all layouts but text");
+    return bad(item, location, "dtype must stand with all layouts but text");
   if (blob.layout != BlobLayout::text) {
     const Result<DType> dtype = parse_dtype(member("dtype")->text());
     if (!dtype.ok() || dtype_name(*dtype) != member("dtype")->text())
-      return bad(*member("dtype"), place, "dtype is not a number type");
+      return bad(*member("dtype"), location, "dtype is not a number type");
     blob.dtype = *dtype;
   }
   const JsonValue* shape = member("shape");
   if (shape == nullptr || !shape->is_array() || shape->elements().size() > Shape::kMaxRank)
-    return bad(item, place, cat("shape must be a list of up to ", Shape::kMaxRank, " extents"));
+    return bad(item, location, cat("shape must be a list of up to ", Shape::kMaxRank, " extents"));
   for (size_t i = shape->elements().size(); i-- > 0;) {
     const Result<int64_t> extent = shape->elements()[i].as_int("");
     if (!extent.ok() || *extent < 0)
-      return bad(shape->elements()[i], place, "an extent must be an integer from 0 up");
+      return bad(shape->elements()[i], location, "an extent must be an integer from 0 up");
     blob.shape = blob.shape.after(*extent);
   }
   for (const auto& [key, to] :
        {std::pair<const char*, uint64_t*>{"offset", &blob.offset}, {"length", &blob.length}}) {
     const JsonValue* value = member(key);
     if (value == nullptr || !value->is_int() || !value->as_int("").ok() || *value->as_int("") < 0)
-      return bad(value == nullptr ? item : *value, place,
+      return bad(value == nullptr ? item : *value, location,
                  cat(key, " must be an integer from 0 up"));
     *to = static_cast<uint64_t>(*value->as_int(""));
   }
@@ -238,9 +238,9 @@ Status Entity::read_blobs(const JsonValue& list, uint64_t payload, uint64_t avai
   uint64_t next = 0;
   for (size_t i = 0; i < list.elements().size(); ++i) {
     const JsonValue& item = list.elements()[i];
-    const std::string place = cat("blobs[", i, "]");
-    LOOM_ASSIGN(EntityBlob blob, read_blob(item, place));
-    const std::string name = cat(place, " ", printable(blob.path));
+    const std::string location = cat("blobs[", i, "]");
+    LOOM_ASSIGN(EntityBlob blob, read_blob(item, location));
+    const std::string name = cat(location, " ", printable(blob.path));
     if (!index_.emplace(blob.path, i).second) return bad(item, name, "the path stands twice");
     if (blob.offset != next)
       return bad(item, name, cat("offset is ", blob.offset, ", must be ", next));

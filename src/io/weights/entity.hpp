@@ -85,8 +85,8 @@ class Entity : public TensorFile {
   // The payload begins at byte `payload` and has `available` bytes.
   Status read_blobs(const JsonValue& list, uint64_t payload, uint64_t available);
   Status check_size(const EntityBlob& blob, const JsonValue& item, const std::string& name) const;
-  Result<EntityBlob> read_blob(const JsonValue& item, const std::string& place) const;
-  Error bad(const JsonValue& at, std::string_view place, std::string_view message) const;
+  Result<EntityBlob> read_blob(const JsonValue& item, const std::string& location) const;
+  Error bad(const JsonValue& at, std::string_view location, std::string_view message) const;
 
   MappedFile map_;
   std::span<const std::byte> bytes_;

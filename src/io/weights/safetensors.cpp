@@ -157,12 +157,12 @@ class SafeHeaderReader {
     if (!known.ok()) return fault(dtype, cat(what, ": unknown dtype ", dtype.describe()));
     tensor.dtype = *known;
     LOOM_TRY(read_counts(*value.find("shape"), what + ": shape", kMaxSafeDims, tensor.shape));
-    LOOM_TRY(place(*value.find("data_offsets"), what, tensor));
+    LOOM_TRY(locate(*value.find("data_offsets"), what, tensor));
     return tensor;
   }
 
   // data_offsets: inside the data, and of the length of shape x dtype.
-  Status place(const JsonValue& value, const std::string& what, SafeTensor& tensor) const {
+  Status locate(const JsonValue& value, const std::string& what, SafeTensor& tensor) const {
     std::vector<int64_t> offsets;
     LOOM_TRY(read_counts(value, what + ": data_offsets", 2, offsets));
     if (offsets.size() != 2) return fault(value, what + ": data_offsets: expected [begin, end]");

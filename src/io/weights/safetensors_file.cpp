@@ -12,10 +12,11 @@ SafeTensorsFile::SafeTensorsFile(SafeTensors tensors) : tensors_(std::move(tenso
   const std::vector<SafeTensor>& all = tensors_.tensors();
   order_.resize(all.size());
   std::iota(order_.begin(), order_.end(), size_t{0});
-  const auto place = [&](size_t i) {
+  const auto begin_of = [&](size_t i) {
     return std::make_tuple(all[i].file, all[i].file_offset, all[i].data.size(), i);
   };
-  std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
+  std::sort(order_.begin(), order_.end(),
+            [&](size_t a, size_t b) { return begin_of(a) < begin_of(b); });
   entries_.reserve(all.size());
   for (const size_t i : order_) {
     const SafeTensor& t = all[i];

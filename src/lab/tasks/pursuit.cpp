@@ -26,11 +26,11 @@ struct Point {
 // Agent and target, and a sequence of random numbers.
 class Square {
  public:
-  explicit Square(uint64_t seed) : rng_(seed, kPursuitStream) { place(); }
+  explicit Square(uint64_t seed) : rng_(seed, kPursuitStream) { reset_positions(); }
 
-  std::array<float, 8> seen(int64_t task, bool told) const {
+  std::array<float, 8> observed(int64_t task, bool knows_task) const {
     const double dx = target_.x - agent_.x, dy = target_.y - agent_.y;
-    const double flag = told && task == kChase ? 1.0 : 0.0;
+    const double flag = knows_task && task == kChase ? 1.0 : 0.0;
     const std::array<double, 8> all = {
         agent_.x, agent_.y, target_.x, target_.y, dx, dy, std::sqrt(dx * dx + dy * dy), flag};
     std::array<float, 8> out;
@@ -50,7 +50,7 @@ class Square {
   void move(size_t direction) {
     constexpr double kStep = 0.02, kDrift = 0.005;
     constexpr int kEpisode = 25;
-    if (++moves_ % kEpisode == 0) return place();
+    if (++moves_ % kEpisode == 0) return reset_positions();
     agent_.x += direction == kRight ? kStep : direction == kLeft ? -kStep : 0.0;
     agent_.y += direction == kUp ? kStep : direction == kDown ? -kStep : 0.0;
     agent_ = {std::clamp(agent_.x, 0.0, 1.0), std::clamp(agent_.y, 0.0, 1.0)};
@@ -60,7 +60,7 @@ class Square {
 
  private:
   double unit() { return static_cast<double>(rng_.uniform(next_++)); }
-  void place() {
+  void reset_positions() {
     agent_ = {unit(), unit()};
     target_ = {0.1 + 0.8 * unit(), 0.1 + 0.8 * unit()};
   }
@@ -98,7 +98,7 @@ std::optional<size_t> chosen(const Tensor& y) {
 Status pursue(const PursuitSpec& spec, Square& square, AdaptationTracker& tracker, TrainStep& step,
               PursuitRun& run) {
   const int64_t task = tracker.task();
-  const std::array<float, 8> seen = square.seen(task, spec.told);
+  const std::array<float, 8> seen = square.observed(task, spec.knows_task);
   const size_t right = square.right(task);
   std::ranges::copy(seen, step.x().f32());
   for (size_t i = 0; i < kDirections; ++i) step.target().f32()[i] = i == right ? 1.0f : 0.0f;

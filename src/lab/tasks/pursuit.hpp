@@ -17,7 +17,7 @@ struct PursuitSpec {
   std::optional<Rule> rule;  // unset: no learning
   double rate = 0.02;        // of SGD, one update per step
   // The agent sees the active task. Otherwise it must learn every change again.
-  bool told = true;
+  bool knows_task = true;
   uint64_t seed = 1;
   double duration = 15, window = 1;  // seconds; the task changes after each third
   // Steps per second of a clock that counts steps, so that a run is the same everywhere; 0 uses the

@@ -134,8 +134,8 @@ Result<LayerConfig> expand(const LayerConfig& c) {
     };
     const GraphValue there = layer("forward", x);
     if (both) {
-      const GraphValue turned = slice(g, cat("turned", i), x, 1, -1, -kAll, -1);
-      GraphValue back = layer("backward", turned);
+      const GraphValue reversed = slice(g, cat("turned", i), x, 1, -1, -kAll, -1);
+      GraphValue back = layer("backward", reversed);
       if (all) back = slice(g, cat("turned_back", i), back, 1, -1, -kAll, -1);
       x = g.add(cat("both", i), LayerKind::concat, {{"axis", all ? 2 : 1}}, {there, back});
     } else {

@@ -28,7 +28,7 @@ struct PassState {
   SequenceEnds ends;
   // Ragged passes (LayerDef::ragged): a RowPosition for each row, [R, 2]; `sequences` is then 1 and
   // `first` is 0. Empty means that these two apply.
-  Tensor places;
+  Tensor row_positions;
   // Whether passes continue each other, so that cache() and state() have earlier data. If not,
   // inputs are whole sequences and neither exists.
   bool stateful = false;
@@ -50,7 +50,7 @@ class ForwardCall {
   int64_t first() const { return pass_.first; }
   bool stateful() const { return pass_.stateful; }
   bool training() const { return pass_.training; }
-  const Tensor& places() const { return pass_.places; }
+  const Tensor& row_positions() const { return pass_.row_positions; }
   const Tensor& mask() const { return pass_.mask; }
   const SequenceEnds& ends() const { return pass_.ends; }
 

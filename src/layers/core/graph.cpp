@@ -17,9 +17,9 @@ static_assert(kFields[kInputs].max == kMaxGraphInputs);
 // The defaults are below the minimum: these lists are empty unless they are set.
 
 // Reads pairs from a list during passes, without allocation.
-class Wires {
+class EdgeReader {
  public:
-  explicit Wires(const std::vector<int64_t>& list) : list_(list) {}
+  explicit EdgeReader(const std::vector<int64_t>& list) : list_(list) {}
   bool done() const { return at_ >= list_.size(); }
   int64_t count() { return next(); }
   GraphValue value() {
@@ -105,20 +105,20 @@ class Values {
 template <class T, class Run>
 Result<std::vector<T>> walk(const LayerConfig& c, std::span<const T> inputs, Run&& run) {
   Values<T> values(inputs, c.children.size());
-  Wires wires(c.list(kWires));
+  EdgeReader edges(c.list(kWires));
   std::vector<T> read;
   for (size_t i = 0; i < c.children.size(); ++i) {
     read.clear();
-    const int64_t count = wires.count();
+    const int64_t count = edges.count();
     for (int64_t k = 0; k < count; ++k) {
-      LOOM_ASSIGN(T value, values.find(wires.value(), cat("node ", i)));
+      LOOM_ASSIGN(T value, values.find(edges.value(), cat("node ", i)));
       read.push_back(std::move(value));
     }
     LOOM_ASSIGN(std::vector<T> made, run(i, std::span<const T>(read)));
     values.add(std::move(made));
   }
   std::vector<T> out;
-  for (Wires results(c.list(kOutputs)); !results.done();) {
+  for (EdgeReader results(c.list(kOutputs)); !results.done();) {
     LOOM_ASSIGN(T value, values.find(results.value(), "the output"));
     out.push_back(std::move(value));
   }
@@ -142,11 +142,11 @@ Status check_used(const LayerConfig& c) {
     if (v.node >= 0 && static_cast<size_t>(v.node) < used.size())
       used[static_cast<size_t>(v.node)] = true;
   };
-  Wires wires(c.list(kWires));
-  while (!wires.done()) {
-    for (int64_t k = wires.count(); k > 0; --k) mark(wires.value());
+  EdgeReader edges(c.list(kWires));
+  while (!edges.done()) {
+    for (int64_t k = edges.count(); k > 0; --k) mark(edges.value());
   }
-  for (Wires results(c.list(kOutputs)); !results.done();) mark(results.value());
+  for (EdgeReader results(c.list(kOutputs)); !results.done();) mark(results.value());
   for (size_t i = 0; i < used.size(); ++i) {
     if (used[i]) continue;
     return invalid(
@@ -181,15 +181,15 @@ Status check_read(const LayerConfig& c, size_t i, bool wants, const GraphValue& 
 // Ids and numbers have the same size in memory, so a pass would not notice a mix-up. Only tables
 // with enough rows may read ids. An Input reads no values.
 Status check_ids(const LayerConfig& c) {
-  Wires wires(c.list(kWires));
+  EdgeReader edges(c.list(kWires));
   for (size_t i = 0; i < c.children.size(); ++i) {
     const bool wants = takes_ids(c.children[i]);
-    for (int64_t k = wires.count(); k > 0; --k) {
-      const GraphValue v = wires.value();
+    for (int64_t k = edges.count(); k > 0; --k) {
+      const GraphValue v = edges.value();
       if (c.children[i].def->input == nullptr) LOOM_TRY(check_read(c, i, wants, v));
     }
   }
-  for (Wires results(c.list(kOutputs)); !results.done();) {
+  for (EdgeReader results(c.list(kOutputs)); !results.done();) {
     if (ids_of(c, results.value()) > 0) return invalid("Graph: ids cannot be an output");
   }
   return {};
@@ -298,12 +298,12 @@ LayerExample example_graph() {
 Result<LayerConfig> make_graph(const GraphWiring& w, std::vector<LayerConfig> nodes) {
   if (w.nodes.size() != nodes.size())
     return invalid(cat("Graph: ", nodes.size(), " nodes, but wires of ", w.nodes.size()));
-  std::vector<int64_t> wires, outputs;
+  std::vector<int64_t> edges, outputs;
   for (size_t i = 0; i < w.nodes.size(); ++i) {
-    wires.push_back(static_cast<int64_t>(w.nodes[i].size()));
+    edges.push_back(static_cast<int64_t>(w.nodes[i].size()));
     for (const GraphValue& v : w.nodes[i]) {
       LOOM_TRY(check_value(w, v, i, cat("node ", i)));
-      wires.insert(wires.end(), {v.node, v.output});
+      edges.insert(edges.end(), {v.node, v.output});
     }
   }
   for (const GraphValue& v : w.outputs) {
@@ -325,7 +325,7 @@ Result<LayerConfig> make_graph(const GraphWiring& w, std::vector<LayerConfig> no
   }
   return make_layer(LayerKind::graph,
                     {{"inputs", w.inputs},
-                     {"wires", std::move(wires)},
+                     {"wires", std::move(edges)},
                      {"outputs", std::move(outputs)},
                      {"names", std::move(names)},
                      {"owners", std::move(owners)}},
@@ -335,11 +335,12 @@ Result<LayerConfig> make_graph(const GraphWiring& w, std::vector<LayerConfig> no
 GraphWiring graph_wiring(const LayerConfig& graph) {
   GraphWiring w;
   w.inputs = graph.integer(kInputs);
-  for (Wires wires(graph.list(kWires)); !wires.done();) {
+  for (EdgeReader edges(graph.list(kWires)); !edges.done();) {
     std::vector<GraphValue>& read = w.nodes.emplace_back();
-    for (int64_t k = wires.count(); k > 0; --k) read.push_back(wires.value());
+    for (int64_t k = edges.count(); k > 0; --k) read.push_back(edges.value());
   }
-  for (Wires results(graph.list(kOutputs)); !results.done();) w.outputs.push_back(results.value());
+  for (EdgeReader results(graph.list(kOutputs)); !results.done();)
+    w.outputs.push_back(results.value());
   w.owners = graph.list(kOwners);
   const std::string_view names = graph.text(kNames);
   for (size_t at = 0; !names.empty() && at <= names.size();) {
@@ -424,10 +425,10 @@ int64_t graph_owner(const LayerConfig& graph, int64_t i) {
 }
 
 bool graph_takes_ids(const LayerConfig& graph) {
-  Wires wires(graph.list(kWires));
+  EdgeReader edges(graph.list(kWires));
   for (const LayerConfig& child : graph.children) {
-    for (int64_t k = wires.count(); k > 0; --k) {
-      if (wires.value() == GraphValue{} && takes_ids(child)) return true;
+    for (int64_t k = edges.count(); k > 0; --k) {
+      if (edges.value() == GraphValue{} && takes_ids(child)) return true;
     }
   }
   return false;
@@ -435,10 +436,10 @@ bool graph_takes_ids(const LayerConfig& graph) {
 
 int64_t graph_id_rows(const LayerConfig& graph) {
   int64_t least = 0;
-  Wires wires(graph.list(kWires));
+  EdgeReader edges(graph.list(kWires));
   for (const LayerConfig& child : graph.children) {
-    for (int64_t k = wires.count(); k > 0; --k) {
-      const bool reads = wires.value() == GraphValue{};
+    for (int64_t k = edges.count(); k > 0; --k) {
+      const bool reads = edges.value() == GraphValue{};
       const int64_t rows = reads && takes_ids(child) ? id_rows(child) : 0;
       if (rows > 0 && (least == 0 || rows < least)) least = rows;
     }

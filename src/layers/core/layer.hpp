@@ -95,7 +95,7 @@ struct SequenceEnds {
   Tensor last;  // [sequences]: the last real position of each
   // [sequences * length]: the source of each position after reversing every sequence; positions
   // after its end stay.
-  Tensor turned;
+  Tensor reversed;
 };
 
 class ForwardCall;  // layers/core/forward_call.hpp

@@ -131,7 +131,7 @@ Result<std::vector<Tensor>> run_branches(ForwardCall& call) {
 }
 
 // Copies each branch into its columns of y.
-Status place(ForwardCall& call, const std::vector<Tensor>& parts, const Tensor& y) {
+Status write_parts(ForwardCall& call, const std::vector<Tensor>& parts, const Tensor& y) {
   const LayerConfig& c = call.config();
   const Tensor flat = as_matrix(y, y.shape[0], y.shape.count() / y.shape[0]);
   int64_t first = 0;
@@ -305,7 +305,7 @@ Result<Tensor> forward(ForwardCall& call) {
   if (joins(c) || scatters(c)) {
     LOOM_ASSIGN(y, call.tensor(shape));
     if (scatters(c)) LOOM_TRY(clear_rest(call, y));
-    LOOM_TRY(place(call, parts, y));
+    LOOM_TRY(write_parts(call, parts, y));
     return y;
   }
   Tensor weights;

@@ -29,9 +29,9 @@ Status check_range(const LayerConfig& layer, const FieldDesc& desc, double value
 
 // Whether a value of type `given` is valid for type `wanted`: numbers also serve as booleans and as
 // lists of one.
-bool fits(FieldType wanted, FieldType given) {
-  if (wanted == given) return true;
-  if (wanted == FieldType::text || given == FieldType::text) return false;
+bool fits(FieldType expected, FieldType given) {
+  if (expected == given) return true;
+  if (expected == FieldType::text || given == FieldType::text) return false;
   return given != FieldType::list;
 }
 
@@ -184,11 +184,12 @@ Status check_input_count(const LayerConfig& layer, size_t count) {
   const auto least = static_cast<size_t>(def.min_inputs);
   const auto most = static_cast<size_t>(wants_skip(layer) ? 2 : def.max_inputs);
   if (count >= least && count <= most) return {};
-  const std::string wanted = least == most   ? std::to_string(least)
-                             : count < least ? cat("at least ", least)
-                                             : cat("at most ", most);
-  return invalid(cat(def.name, " takes ", wanted, least == most && most == 1 ? " input" : " inputs",
-                     ", but ", count, count == 1 ? " is given" : " are given"));
+  const std::string expected = least == most   ? std::to_string(least)
+                               : count < least ? cat("at least ", least)
+                                               : cat("at most ", most);
+  return invalid(cat(def.name, " takes ", expected,
+                     least == most && most == 1 ? " input" : " inputs", ", but ", count,
+                     count == 1 ? " is given" : " are given"));
 }
 
 }  // namespace

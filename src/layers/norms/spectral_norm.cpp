@@ -20,9 +20,9 @@ void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
 }
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
-  const Shape wanted{c.integer(kRows), c.integer(kCols)};
-  if (in == wanted) return in;
-  return invalid(cat("SpectralNorm: input ", in.str(), " must be ", wanted.str()));
+  const Shape expected{c.integer(kRows), c.integer(kCols)};
+  if (in == expected) return in;
+  return invalid(cat("SpectralNorm: input ", in.str(), " must be ", expected.str()));
 }
 
 // t / max(|t|, eps), as a column.

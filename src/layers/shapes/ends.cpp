@@ -5,7 +5,7 @@
 
 namespace loom::core {
 
-Result<bool> ends_early(ForwardCall& call, int64_t steps) {
+Result<bool> has_lengths(ForwardCall& call, int64_t steps) {
   const Tensor mask = call.mask();
   if (mask.empty()) return false;
   if (mask.cols() == steps) return true;
@@ -28,8 +28,8 @@ Result<Tensor> last_rows(ForwardCall& call, const Tensor& t) {
   return gathered(call, t, call.ends().last);
 }
 
-Result<Tensor> turned_rows(ForwardCall& call, const Tensor& t) {
-  return gathered(call, t, call.ends().turned);
+Result<Tensor> reversed_rows(ForwardCall& call, const Tensor& t) {
+  return gathered(call, t, call.ends().reversed);
 }
 
 Result<Tensor> cleared_rows(ForwardCall& call, const Tensor& t) {

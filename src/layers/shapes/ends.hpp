@@ -7,11 +7,11 @@ namespace loom::core {
 
 // Whether sequences of `steps` positions may end early here. Errors: the lengths of the pass have
 // another number of steps than this layer sees.
-Result<bool> ends_early(ForwardCall& call, int64_t steps);
+Result<bool> has_lengths(ForwardCall& call, int64_t steps);
 // Row ends().last of every sequence: t [sequences * length, width] -> [sequences, width].
 Result<Tensor> last_rows(ForwardCall& call, const Tensor& t);
 // Each sequence reversed; rows after its end keep their position. t as above.
-Result<Tensor> turned_rows(ForwardCall& call, const Tensor& t);
+Result<Tensor> reversed_rows(ForwardCall& call, const Tensor& t);
 // Clears rows after the ends to zeros; their values must be finite. t as above.
 Result<Tensor> cleared_rows(ForwardCall& call, const Tensor& t);
 

@@ -34,8 +34,8 @@ Result<Tensor> column_numbers(ForwardCall& call, int64_t rows, int64_t cols) {
 }
 
 // 1 in the column whose number is in `place` [R, 1], 0 elsewhere.
-Result<Tensor> mark(ForwardCall& call, const Tensor& numbers, const Tensor& place) {
-  LOOM_ASSIGN(const Tensor apart, binary(call, numbers, place, BinaryKind::sub));
+Result<Tensor> mark(ForwardCall& call, const Tensor& numbers, const Tensor& threshold) {
+  LOOM_ASSIGN(const Tensor apart, binary(call, numbers, threshold, BinaryKind::sub));
   LOOM_ASSIGN(const Tensor distance, unary(call, apart, UnaryKind::abs));
   LOOM_ASSIGN(const Tensor below, unary(call, distance, UnaryKind::neg));
   return unary(call, below, UnaryKind::step);
@@ -52,15 +52,15 @@ Result<Tensor> largest(ForwardCall& call, const Tensor& x, int64_t k) {
   LOOM_TRY(call.ops().topk({x, values, ids}));
   // The ids as numbers of the compute type, by a lookup in columns that hold their own number.
   LOOM_ASSIGN(const Tensor numbers, column_numbers(call, rows, cols));
-  LOOM_ASSIGN(const Tensor places, call.tensor(Shape{rows, k}));
+  LOOM_ASSIGN(const Tensor indices, call.tensor(Shape{rows, k}));
   Tensor all = ids;
   all.shape = Shape{rows * k};
   all.row_stride = rows * k;
   LOOM_TRY(
-      call.ops().gather_rows({as_matrix(numbers, cols, 1), all, as_matrix(places, rows * k, 1)}));
-  LOOM_ASSIGN(Tensor mask, mark(call, numbers, slice_cols(places, 0, 1)));
+      call.ops().gather_rows({as_matrix(numbers, cols, 1), all, as_matrix(indices, rows * k, 1)}));
+  LOOM_ASSIGN(Tensor mask, mark(call, numbers, slice_cols(indices, 0, 1)));
   for (int64_t i = 1; i < k; ++i) {
-    LOOM_ASSIGN(const Tensor one, mark(call, numbers, slice_cols(places, i, 1)));
+    LOOM_ASSIGN(const Tensor one, mark(call, numbers, slice_cols(indices, i, 1)));
     LOOM_ASSIGN(mask, binary(call, mask, one, BinaryKind::add));
   }
   return mask;

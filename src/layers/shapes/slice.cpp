@@ -80,7 +80,7 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Part part, part_of(call.config(), x.shape));
   if (turns_steps(call, part)) {
     const int64_t rows = x.shape[0] * x.shape[1];
-    LOOM_ASSIGN(Tensor y, turned_rows(call, as_matrix(x, rows, x.shape.count() / rows)));
+    LOOM_ASSIGN(Tensor y, reversed_rows(call, as_matrix(x, rows, x.shape.count() / rows)));
     y.shape = x.shape;
     y.row_stride = x.shape.last();
     return y;

@@ -31,7 +31,7 @@ class Lattice {
   }
 
   double log_p(int64_t t, int64_t k) const { return log_p_[static_cast<size_t>(t * classes_ + k)]; }
-  double said(int64_t t, int64_t s) const { return log_p(t, said_[static_cast<size_t>(s)]); }
+  double label_log_p(int64_t t, int64_t s) const { return log_p(t, said_[static_cast<size_t>(s)]); }
   int64_t states() const { return states_; }
   int32_t label(int64_t s) const { return said_[static_cast<size_t>(s)]; }
 
@@ -39,14 +39,14 @@ class Lattice {
   std::vector<double> forward() const {
     std::vector<double> a(static_cast<size_t>(steps_ * states_), kNever);
     for (int64_t s = 0; s < std::min<int64_t>(states_, 2); ++s)
-      a[static_cast<size_t>(s)] = said(0, s);
+      a[static_cast<size_t>(s)] = label_log_p(0, s);
     for (int64_t t = 1; t < steps_; ++t) {
       const double* before = a.data() + (t - 1) * states_;
       for (int64_t s = 0; s < states_; ++s) {
         double from = before[s];
         if (s > 0) from = add_logs(from, before[s - 1]);
         if (skips(s)) from = add_logs(from, before[s - 2]);
-        a[static_cast<size_t>(t * states_ + s)] = from + said(t, s);
+        a[static_cast<size_t>(t * states_ + s)] = from + label_log_p(t, s);
       }
     }
     return a;
@@ -60,16 +60,17 @@ class Lattice {
     for (int64_t t = steps_ - 1; t-- > 0;) {
       const double* after = b.data() + (t + 1) * states_;
       for (int64_t s = 0; s < states_; ++s) {
-        double to = after[s] + said(t + 1, s);
-        if (s + 1 < states_) to = add_logs(to, after[s + 1] + said(t + 1, s + 1));
-        if (s + 2 < states_ && skips(s + 2)) to = add_logs(to, after[s + 2] + said(t + 1, s + 2));
+        double to = after[s] + label_log_p(t + 1, s);
+        if (s + 1 < states_) to = add_logs(to, after[s + 1] + label_log_p(t + 1, s + 1));
+        if (s + 2 < states_ && skips(s + 2))
+          to = add_logs(to, after[s + 2] + label_log_p(t + 1, s + 2));
         b[static_cast<size_t>(t * states_ + s)] = to;
       }
     }
     return b;
   }
 
-  double whole(const std::vector<double>& forward) const {
+  double total(const std::vector<double>& forward) const {
     const double* last = forward.data() + (steps_ - 1) * states_;
     return states_ > 1 ? add_logs(last[states_ - 1], last[states_ - 2]) : last[0];
   }
@@ -100,7 +101,7 @@ double ctc_loss(const float* logits, int64_t steps, int64_t classes,
                 std::span<const int32_t> labels, int64_t blank, double weight, float* gradient) {
   const Lattice lattice(logits, steps, classes, labels, blank);
   const std::vector<double> a = lattice.forward();
-  const double whole = lattice.whole(a);
+  const double whole = lattice.total(a);
   if (gradient == nullptr) return -whole;
   std::fill_n(gradient, steps * classes, 0.0f);
   if (whole == kNever || weight == 0) return -whole;

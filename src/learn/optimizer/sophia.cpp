@@ -143,7 +143,7 @@ Status Sophia::make_programs(const StepTensors& t, const FeedbackMemory& feedbac
   LOOM_TRY(record_curvature(trace, network_, options_, trained_, tensors_of(feedback), drawn_));
   TracedNetwork& n = drawn_.network;
   std::vector<Tensor*> pins = {&n.x, &n.step, &drawn_.weight};
-  if (!n.mask.empty()) pins.insert(pins.end(), {&n.mask, &n.ends.last, &n.ends.turned});
+  if (!n.mask.empty()) pins.insert(pins.end(), {&n.mask, &n.ends.last, &n.ends.reversed});
   if (!n.present.empty()) pins.push_back(&n.present);
   for (Tensor& more : n.more) pins.push_back(&more);
   LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, ops_, pool_));
@@ -162,7 +162,7 @@ Status Sophia::before_step(const StepTensors& t, int64_t updates) {
   copy(t.network.step, drawn_.network.step);
   copy(t.network.mask, drawn_.network.mask);
   copy(t.network.ends.last, drawn_.network.ends.last);
-  copy(t.network.ends.turned, drawn_.network.ends.turned);
+  copy(t.network.ends.reversed, drawn_.network.ends.reversed);
   copy(t.network.present, drawn_.network.present);
   copy(t.weight, drawn_.weight);
   for (size_t i = 0; i < drawn_.network.more.size(); ++i)

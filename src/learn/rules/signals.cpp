@@ -145,8 +145,8 @@ class Signals {
     LOOM_ASSIGN(const Tensor whole, s_.binary(s, n, BinaryKind::mul));
     LOOM_ASSIGN(const Tensor target, s_.binary(h, whole, BinaryKind::sub));
     LOOM_ASSIGN(const Tensor was, inverse(cuts_[i], h));
-    LOOM_ASSIGN(const Tensor wanted, inverse(cuts_[i], target));
-    LOOM_ASSIGN(const Tensor difference, s_.binary(was, wanted, BinaryKind::sub));
+    LOOM_ASSIGN(const Tensor local_target, inverse(cuts_[i], target));
+    LOOM_ASSIGN(const Tensor difference, s_.binary(was, local_target, BinaryKind::sub));
     return s_.binary(difference, 1.0f / n, BinaryKind::mul);
   }
 
@@ -264,8 +264,8 @@ Result<Tensor> column_factors(TraceBuilder& s, const Tensor& plain, float share)
   LOOM_TRY(s.ops().reduce_cols({sizes, column}));
   const Tensor sums = as_matrix(column, 1, plain.cols());
   LOOM_ASSIGN(const Tensor beyond, s.binary(sums, kMin, BinaryKind::sub));
-  LOOM_ASSIGN(const Tensor turned, s.unary(beyond, UnaryKind::neg));
-  LOOM_ASSIGN(const Tensor small, s.unary(turned, UnaryKind::step));
+  LOOM_ASSIGN(const Tensor negated, s.unary(beyond, UnaryKind::neg));
+  LOOM_ASSIGN(const Tensor small, s.unary(negated, UnaryKind::step));
   LOOM_ASSIGN(const Tensor minus, s.unary(small, UnaryKind::neg));
   LOOM_ASSIGN(const Tensor large, s.binary(minus, 1.0f, BinaryKind::add));
   LOOM_ASSIGN(const Tensor safe, s.binary(sums, kMin, BinaryKind::max));

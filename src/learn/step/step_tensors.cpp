@@ -54,7 +54,7 @@ std::vector<Tensor*> StepTensors::pins() {
   std::vector<Tensor*> all;
   for (Tensor* t : {&network.x, &network.y, &network.step, &weight, &loss}) all.push_back(t);
   if (!network.mask.empty())
-    all.insert(all.end(), {&network.mask, &network.ends.last, &network.ends.turned});
+    all.insert(all.end(), {&network.mask, &network.ends.last, &network.ends.reversed});
   if (!network.present.empty()) all.push_back(&network.present);
   for (Tensor& t : network.more) all.push_back(&t);
   if (!row_losses.empty()) all.push_back(&row_losses);

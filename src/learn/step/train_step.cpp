@@ -208,7 +208,7 @@ Status TrainStep::Impl::make_with_loss() {
 // The middle of a step: the caller gets y, and returns the loss and its gradient. On an error the
 // loss is NaN and the gradient zero, so nothing changes.
 Status TrainStep::Impl::take_loss(const GivenLoss& loss) {
-  const StepTensors& t = given_step();
+  const StepTensors& t = custom_loss_step();
   const Tensor& dy = t.custom_gradient;
   std::fill_n(dy.f32(), dy.shape.count(), 0.0f);
   const Result<double> value = loss(t.network.y, dy);
@@ -325,9 +325,9 @@ void TrainStep::update_after_next() {
   impl_->flush = true;
 }
 
-Result<Tensor> TrainStep::given_x() {
+Result<Tensor> TrainStep::custom_loss_x() {
   LOOM_TRY(impl_->make_with_loss());
-  return impl_->given_step().network.x;
+  return impl_->custom_loss_step().network.x;
 }
 
 Status TrainStep::set_present(int64_t samples) {
@@ -346,7 +346,7 @@ Result<StepResult> TrainStep::run_with_loss(double learning_rate, const GivenLos
   LOOM_TRY(s.take_all());
   LOOM_TRY(show_average(false));
   LOOM_TRY(s.make_with_loss());
-  const StepTensors& own = s.given_step();
+  const StepTensors& own = s.custom_loss_step();
   LOOM_TRY(enough_present(own.network));
   LOOM_TRY(s.set_hyper(learning_rate));
   own.network.step.f32()[0] = s.step_number();
@@ -465,8 +465,8 @@ void TrainStep::observe(LayerObserver observer) {
 const Tensor& TrainStep::x() const {
   return impl_->tensors.network.x;
 }
-const std::vector<Tensor>& TrainStep::given_more() const {
-  return impl_->given_step().network.more;
+const std::vector<Tensor>& TrainStep::custom_loss_inputs() const {
+  return impl_->custom_loss_step().network.more;
 }
 const std::vector<Tensor>& TrainStep::more() const {
   return impl_->tensors.network.more;

@@ -55,12 +55,12 @@ class TrainStep {
 
   // One step whose loss the caller computes: from y [rows, cols] it fills dy, of that shape and
   // zero before, with the gradient of the loss, which it returns. Weights of rows have no part in
-  // it, and neither has options.accumulate: gradients are added up as they are given. given_x() is
-  // filled before. An Error of `loss` is returned, and no weight has changed.
-  // given_more(): the same of inputs besides the first.
+  // it, and neither has options.accumulate: gradients are added up as they are given.
+  // custom_loss_x() is filled before. An Error of `loss` is returned, and no weight has changed.
+  // custom_loss_inputs(): the same of inputs besides the first.
   using GivenLoss = std::function<Result<double>(const Tensor& y, const Tensor& dy)>;
-  Result<Tensor> given_x();
-  const std::vector<Tensor>& given_more() const;
+  Result<Tensor> custom_loss_x();
+  const std::vector<Tensor>& custom_loss_inputs() const;
   Result<StepResult> run_with_loss(double learning_rate, const GivenLoss& loss);
 
   // The same without waiting for the result. begin() returns when the step is on its way; on a

@@ -83,7 +83,7 @@ struct TrainStep::Impl {
   Status make_with_loss();
   Status take_loss(const GivenLoss& loss);
   // The recording that stops for a loss of the caller; the step itself if its loss is not an op.
-  const StepTensors& given_step() const {
+  const StepTensors& custom_loss_step() const {
     return options.loss.sequence() ? tensors : custom_loss_tensors;
   }
   Result<StepResult> finish_step(double rate, const Tensor& loss);

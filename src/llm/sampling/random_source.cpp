@@ -80,14 +80,14 @@ bool is_model_table(const Param& param, const ModelSource& source) {
                         : is_vocabulary_matrix(param, source.config.vocab_size);
 }
 
-DType model_dtype(const Param& param, const ModelSource& source, DType wanted) {
-  if (!source.encoder) return decoder_dtype(param, source.config, wanted);
-  return dtype_info(wanted).bits < 8 && is_encoder_table(param) ? DType::q8_0 : wanted;
+DType model_dtype(const Param& param, const ModelSource& source, DType requested) {
+  if (!source.encoder) return decoder_dtype(param, source.config, requested);
+  return dtype_info(requested).bits < 8 && is_encoder_table(param) ? DType::q8_0 : requested;
 }
 
-DType decoder_dtype(const Param& param, const DecoderConfig& config, DType wanted) {
-  const bool narrow = dtype_info(wanted).bits < 8;
-  return narrow && is_vocabulary_matrix(param, config.vocab_size) ? DType::q8_0 : wanted;
+DType decoder_dtype(const Param& param, const DecoderConfig& config, DType requested) {
+  const bool narrow = dtype_info(requested).bits < 8;
+  return narrow && is_vocabulary_matrix(param, config.vocab_size) ? DType::q8_0 : requested;
 }
 
 }  // namespace loom::core

@@ -315,9 +315,9 @@ std::optional<DeviceSampling> Sampler::on_device() const {
   const SamplerOptions& o = options_;
   if (adjusts() || (o.temperature > 0.0f && needs_cuts())) return std::nullopt;
   if (o.temperature <= 0.0f) return DeviceSampling{};
-  const bool few = o.top_k >= 1 && o.top_k <= DeviceSampling::kMaxTopK;
+  const bool is_small = o.top_k >= 1 && o.top_k <= DeviceSampling::kMaxTopK;
   const bool subnormal = o.temperature < std::numeric_limits<float>::min();
-  if (!few || subnormal) return std::nullopt;
+  if (!is_small || subnormal) return std::nullopt;
   return DeviceSampling{o.temperature, o.top_k, o.top_p, o.min_p, o.seed, draws_};
 }
 

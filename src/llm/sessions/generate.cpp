@@ -200,9 +200,9 @@ struct Generator::State {
     found.clear();
     const std::optional<DeviceSampling> how = sampler.on_device();
     if (!how.has_value() || session.sample_batch() == 1 || wants_chances() || !rules.none() ||
-        drafter.guesses()) {
+        drafter.drafts()) {
       LOOM_TRY(session.feed({&last, 1}));
-      result.passes += drafter.guesses() ? 1 : 0;
+      result.passes += drafter.drafts() ? 1 : 0;
       LOOM_ASSIGN(const TokenId id, draw(session.logits()));
       found.push_back(id);
       return {};
@@ -230,7 +230,7 @@ struct Generator::State {
     const size_t count = guesses.size() - 1;
     result.guessed += static_cast<int64_t>(count);
     result.accepted += static_cast<int64_t>(drawn) - 1;
-    drafter.heard(count, drawn - 1);
+    drafter.on_verified(count, drawn - 1);
     ++result.passes;
     ++result.guess_passes;
     session.rewind(before + static_cast<int64_t>(drawn));
@@ -280,7 +280,7 @@ struct Generator::State {
   // alone.
   Status guess(size_t most) {
     guesses.clear();
-    if (!drafter.guesses() || most == 0) return {};
+    if (!drafter.drafts() || most == 0) return {};
     const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size()) - 1;
     const int64_t room = std::min(left, session.context() - session.position() - 1);
     if (room < 1) return {};
@@ -319,8 +319,8 @@ struct Generator::State {
     const size_t most = fed.size() - std::min<size_t>(fed.size(), 4);
     const size_t kept = std::min(static_cast<size_t>(options.keep_tokens), most);
     const size_t free = fed.size() - kept;
-    const auto wanted = static_cast<size_t>(options.shift_tokens);
-    const size_t gone = std::clamp<size_t>(wanted > 0 ? wanted : free / 2, 1, free);
+    const auto requested = static_cast<size_t>(options.shift_tokens);
+    const size_t gone = std::clamp<size_t>(requested > 0 ? requested : free / 2, 1, free);
     again.assign(fed.begin() + static_cast<std::ptrdiff_t>(kept + gone), fed.end());
     again.push_back(found.back());
     reread = 0;
@@ -332,7 +332,7 @@ struct Generator::State {
   Result<std::optional<StopReason>> after_step() {
     again.clear();
     ++result.decode_steps;
-    result.passes += drafter.guesses() ? 1 : 0;
+    result.passes += drafter.drafts() ? 1 : 0;
     LOOM_ASSIGN(const TokenId id, draw(session.logits()));
     found.assign(1, id);
     return take_found();

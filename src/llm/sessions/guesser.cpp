@@ -30,8 +30,8 @@ double chance_of(std::span<const float> logits, TokenId id) {
 }  // namespace
 
 Result<Drafter> Drafter::create(const GenerateOptions& options, TokenReader* draft, int64_t vocab) {
-  const bool wanted = draft != nullptr || options.lookup || options.lookup_text != nullptr;
-  if (wanted && options.guesses < 1)
+  const bool uses_drafts = draft != nullptr || options.lookup || options.lookup_text != nullptr;
+  if (uses_drafts && options.guesses < 1)
     return invalid(cat("guesses is ", options.guesses, "; drafting needs 1 or more"));
   if (draft != nullptr && draft->vocab() != vocab) {
     return invalid(cat("the draft model has ", draft->vocab(), " tokens and the model ", vocab,
@@ -66,7 +66,7 @@ Status Drafter::guess(std::vector<TokenId>& history, size_t most, const Sampler&
   return ask_draft(history, most, out);
 }
 
-void Drafter::heard(size_t guessed, size_t right) {
+void Drafter::on_verified(size_t guessed, size_t right) {
   // A draft with a confidence limit has already bounded its length.
   if (draft_ != nullptr && chance_ > 0 && (right > 0 || length_ > 1)) {
     pause_ = 0;

@@ -17,7 +17,7 @@ class Drafter {
   // vocabulary, a count or a probability out of range).
   static Result<Drafter> create(const GenerateOptions& options, TokenReader* draft, int64_t vocab);
 
-  bool guesses() const { return draft_ != nullptr || lookup_ || text_ != nullptr; }
+  bool drafts() const { return draft_ != nullptr || lookup_ || text_ != nullptr; }
   // Proposes at most `most` tokens after `history`, maybe none. `drawing`: the sampler that will
   // sample them, so that a draft uses the same random numbers.
   Status guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
@@ -26,7 +26,7 @@ class Drafter {
   // token makes the pass longer, so the next length follows that number. It doubles up to
   // GenerateOptions::guesses if all were right, and pauses for a while if none were. A draft model
   // ends its drafts when it is unsure (guess_chance), so its length falls by half at most.
-  void heard(size_t guessed, size_t right);
+  void on_verified(size_t guessed, size_t right);
 
  private:
   explicit Drafter(Sampler sampler) : sampler_(std::move(sampler)) {}

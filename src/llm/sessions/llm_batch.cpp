@@ -71,8 +71,8 @@ LlmBatch::LlmBatch(const LanguageModel& model, Session session, ThreadPool& thre
 }
 
 Result<LlmBatch> LlmBatch::create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
-                                  const LlmBatchOptions& wanted) {
-  LlmBatchOptions options = wanted;
+                                  const LlmBatchOptions& requested) {
+  LlmBatchOptions options = requested;
   if (options.sequences < 1 || options.sequences > 4096)
     return invalid(cat("a batch has 1 to 4096 sequences; got ", options.sequences));
   LOOM_ASSIGN(options.context, checked_context(model, options.context));
@@ -146,25 +146,25 @@ int64_t LlmBatch::lay_out(std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
     for (size_t i = rest(piece); i < piece.ids.size(); ++i) add(piece, i);
   }
-  const auto wanted = static_cast<int64_t>(ids_.size());
+  const auto requested = static_cast<int64_t>(ids_.size());
   for (const Piece& piece : pieces) {
     for (size_t i = 0; i < rest(piece); ++i) add(piece, i);
   }
-  return wanted;
+  return requested;
 }
 
 // Logits of the first `wanted` rows, or an empty tensor if there are none.
-Result<Tensor> LlmBatch::pass(int64_t wanted) {
+Result<Tensor> LlmBatch::pass(int64_t requested) {
   const auto count = static_cast<int64_t>(ids_.size());
   Tensor ids;
   ids.dtype = DType::i32;
   ids.shape = Shape{1, count};
   ids.row_stride = count;
   ids.data = reinterpret_cast<std::byte*>(ids_.data());
-  LOOM_TRY(session_.place(places_));
-  LOOM_ASSIGN(const Tensor logits, session_.forward_ragged(ids, wanted));
-  if (wanted == 0) return logits;
-  if (logits.rows() == wanted && logits.cols() == model_->config().vocab_size) return logits;
+  LOOM_TRY(session_.set_row_positions(places_));
+  LOOM_ASSIGN(const Tensor logits, session_.forward_ragged(ids, requested));
+  if (requested == 0) return logits;
+  if (logits.rows() == requested && logits.cols() == model_->config().vocab_size) return logits;
   return bad_file(cat("its network is not a decoder: the head gives ", logits.shape.str()),
                   model_->source());
 }
@@ -235,8 +235,8 @@ Status LlmBatch::read_pieces(std::span<const Piece> pieces) {
     state.logits = {};
     state.rows = {};
   }
-  const int64_t wanted = lay_out(pieces);
-  LOOM_ASSIGN(const Tensor logits, pass(wanted));
+  const int64_t requested = lay_out(pieces);
+  LOOM_ASSIGN(const Tensor logits, pass(requested));
   int64_t row = 0;
   for (const Piece& piece : pieces) {
     State& state = states_[static_cast<size_t>(piece.sequence)];

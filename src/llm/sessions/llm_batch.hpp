@@ -97,8 +97,8 @@ class LlmBatch {
   std::unique_ptr<TokenReader> reader(int64_t sequence);
 
   int64_t sequences() const { return static_cast<int64_t>(states_.size()); }
-  int64_t guesses() const { return options_.guesses; }  // at most chunk / sequences - 1
-  int64_t rows() const { return rows_; }                // maximum tokens of a pass
+  int64_t drafts() const { return options_.guesses; }  // at most chunk / sequences - 1
+  int64_t rows() const { return rows_; }               // maximum tokens of a pass
   int64_t context() const { return options_.context; }
   int64_t vocab() const { return model_->config().vocab_size; }
   int64_t recordings() const { return session_.recordings(); }
@@ -125,7 +125,7 @@ class LlmBatch {
   StateTarget target(int64_t sequence) const;
   std::span<const int32_t> pages_of(int64_t sequence) const;
   int64_t lay_out(std::span<const Piece> pieces);
-  Result<Tensor> pass(int64_t wanted);
+  Result<Tensor> pass(int64_t requested);
   Status read_pieces(std::span<const Piece> pieces);
   bool may_move_to_host() const;
   Status move_to_host();

@@ -34,8 +34,8 @@ LlmSession::LlmSession(const LanguageModel& model, Session session, ThreadPool& 
 }
 
 Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
-                                      const LlmSessionOptions& wanted) {
-  LlmSessionOptions options = wanted;
+                                      const LlmSessionOptions& requested) {
+  LlmSessionOptions options = requested;
   LOOM_ASSIGN(options.context, checked_context(model, options.context));
   // 256 rows do not fill a device, which waits for each pass.
   if (options.chunk <= 0) options.chunk = ops.device != nullptr ? 2048 : 256;
@@ -94,17 +94,17 @@ Tensor LlmSession::ids_of(std::span<const TokenId> piece) {
 }
 
 // Sets the positions of the next pass's rows: from position() on, with the last one first if asked.
-Status LlmSession::place(int64_t count, bool last_first) {
+Status LlmSession::set_row_positions(int64_t count, bool last_first) {
   const auto first = static_cast<int32_t>(position());
   const auto shift = static_cast<int32_t>(last_first ? count - 1 : 0);
   for (int32_t i = 0; i < static_cast<int32_t>(count); ++i)
     places_[static_cast<size_t>(i)] = {0, first + (i + shift) % static_cast<int32_t>(count)};
-  return session_.place(std::span(places_).first(static_cast<size_t>(count)));
+  return session_.set_row_positions(std::span(places_).first(static_cast<size_t>(count)));
 }
 
 Result<Tensor> LlmSession::body(const Tensor& ids) {
   const int64_t count = ids.cols();
-  if (session_.ragged()) LOOM_TRY(place(count, false));
+  if (session_.ragged()) LOOM_TRY(set_row_positions(count, false));
   LOOM_ASSIGN(const Tensor hidden, session_.forward(ids, 0, model_->body_cells()));
   // A network from a file may be of any shape; rows below are read by their numbers.
   if (hidden.rows() == count) return hidden;
@@ -163,7 +163,7 @@ void LlmSession::rewind(int64_t position) {
 Status LlmSession::feed_placed(std::span<const TokenId> piece, bool last) {
   const Tensor ids = ids_of(piece);
   if (last) std::rotate(ids.i32(), ids.i32() + piece.size() - 1, ids.i32() + piece.size());
-  LOOM_TRY(place(ids.cols(), last));
+  LOOM_TRY(set_row_positions(ids.cols(), last));
   LOOM_ASSIGN(const Tensor out, session_.forward_ragged(ids, last ? 1 : 0));
   if (last) LOOM_TRY(check_logits(out, 1));
   session_.advance(ids.cols());
@@ -174,7 +174,7 @@ Status LlmSession::feed_placed(std::span<const TokenId> piece, bool last) {
 // The same, with the logits after every token.
 Result<Tensor> LlmSession::feed_whole(std::span<const TokenId> piece) {
   const Tensor ids = ids_of(piece);
-  LOOM_TRY(place(ids.cols(), false));
+  LOOM_TRY(set_row_positions(ids.cols(), false));
   LOOM_ASSIGN(const Tensor out, session_.forward_ragged(ids, ids.cols()));
   LOOM_TRY(check_logits(out, ids.cols()));
   session_.advance(ids.cols());

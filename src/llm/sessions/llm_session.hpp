@@ -94,7 +94,7 @@ class LlmSession : public TokenReader {
   Status check(std::span<const TokenId> ids) const;
   Status feed_placed(std::span<const TokenId> piece, bool last);
   Result<Tensor> feed_whole(std::span<const TokenId> piece);
-  Status place(int64_t count, bool last_first);
+  Status set_row_positions(int64_t count, bool last_first);
   Tensor ids_of(std::span<const TokenId> piece);
   Status check_logits(const Tensor& logits, int64_t rows) const;
   Result<Tensor> body(const Tensor& ids);  // hidden states [1, T, width]

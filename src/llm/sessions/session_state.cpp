@@ -145,9 +145,9 @@ Result<StateCounts> read_header(ByteReader& in, uint64_t size, const StateTarget
   LOOM_ASSIGN(const auto magic, in.take(sizeof(kStateMagic), "the name of the format"));
   if (std::memcmp(magic.data(), kStateMagic, sizeof(kStateMagic)) != 0)
     return in.error("this is not a session state, or it is one of another version");
-  LOOM_ASSIGN(const std::string wanted, state_fingerprint(to));
-  LOOM_ASSIGN(const auto found, in.take(wanted.size(), "the fingerprint"));
-  if (std::memcmp(found.data(), wanted.data(), wanted.size()) != 0) {
+  LOOM_ASSIGN(const std::string requested, state_fingerprint(to));
+  LOOM_ASSIGN(const auto found, in.take(requested.size(), "the fingerprint"));
+  if (std::memcmp(found.data(), requested.data(), requested.size()) != 0) {
     return in.error(
         "this is the state of another model, or of other types of weights, activations "
         "or keys and values");

@@ -23,13 +23,13 @@ std::string GraphBuilder::fresh() {
 
 std::vector<std::string> GraphBuilder::add_many(std::string op, std::vector<std::string> inputs,
                                                 std::vector<OnnxAttribute> attributes,
-                                                const std::vector<bool>& wanted) {
+                                                const std::vector<bool>& expected) {
   OnnxNode node;
   node.name = cat(path_, "/", op, " ", graph_.nodes.size());
   node.op = std::move(op);
   node.inputs = std::move(inputs);
   // The empty name is how ONNX leaves an output out.
-  for (const bool want : wanted) node.outputs.push_back(want ? fresh() : "");
+  for (const bool want : expected) node.outputs.push_back(want ? fresh() : "");
   node.attributes = std::move(attributes);
   graph_.nodes.push_back(std::move(node));
   return graph_.nodes.back().outputs;

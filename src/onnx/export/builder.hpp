@@ -48,7 +48,7 @@ class GraphBuilder {
   // Adds a node with several outputs; those not asked for are named "".
   std::vector<std::string> add_many(std::string op, std::vector<std::string> inputs,
                                     std::vector<OnnxAttribute> attributes,
-                                    const std::vector<bool>& wanted);
+                                    const std::vector<bool>& expected);
   std::string number(float value);
   // Numbers of a formula: a Constant, which no importer takes for a weight.
   std::string constant(std::string_view what, std::vector<int64_t> shape,

@@ -61,7 +61,7 @@ class Exporter {
   Result<std::string> extra_input(const Node& node);
   Status finish(const Shape& sample, const ExportValues& outputs);
   void give(const std::string& value, const std::string& name);
-  std::string free_name(std::string wanted);
+  std::string free_name(std::string expected);
   OnnxValue value_info(const std::string& name, const Shape& shape, OnnxType type) const;
 
   const Network& network_;
@@ -269,9 +269,9 @@ OnnxValue Exporter::value_info(const std::string& name, const Shape& shape, Onnx
   return v;
 }
 
-std::string Exporter::free_name(std::string wanted) {
-  while (!ports_.insert(wanted).second) wanted += '_';
-  return wanted;
+std::string Exporter::free_name(std::string expected) {
+  while (!ports_.insert(expected).second) expected += '_';
+  return expected;
 }
 
 // Gives a value the name of an output. One that no node makes, or that is an output already, is

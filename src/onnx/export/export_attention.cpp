@@ -101,8 +101,8 @@ std::string Attention::spread(const std::string& x, const std::vector<int64_t>& 
   const bool keys = order[2] == 3;
   const int64_t rows = keys ? dim_ : time_, cols = keys ? time_ : dim_;
   const std::string apart = g_.add("Unsqueeze", {y, g_.integers({2})});
-  const std::string many = g_.add("Expand", {apart, g_.integers({1, 1, heads_ / kv_, 1, 1})});
-  return g_.reshape(many, {heads_, rows, cols});
+  const std::string large = g_.add("Expand", {apart, g_.integers({1, 1, heads_ / kv_, 1, 1})});
+  return g_.reshape(large, {heads_, rows, cols});
 }
 
 // 0 where a position may look, -inf where not; "" when it may look everywhere.

@@ -126,9 +126,9 @@ Result<std::string> emit_upsample(GraphBuilder& g, const Node& node, const Expor
     std::string y = x.name;
     for (size_t axis = 0; axis < in.size(); ++axis) {
       if (in[axis] == out[axis]) continue;
-      std::vector<int64_t> places;
-      for (int64_t i = 0; i < out[axis]; ++i) places.push_back(i * in[axis] / out[axis]);
-      y = g.add("Gather", {y, g.integers(places)},
+      std::vector<int64_t> indices;
+      for (int64_t i = 0; i < out[axis]; ++i) indices.push_back(i * in[axis] / out[axis]);
+      y = g.add("Gather", {y, g.integers(indices)},
                 {onnx_attribute("axis", static_cast<int64_t>(axis) + 2)});
     }
     return y;
@@ -164,10 +164,10 @@ Result<std::string> emit_pixel_shuffle(GraphBuilder& g, const Node& node, const 
   }
   for (int64_t i = 0; inverse && i < k; ++i) perm.push_back(3 + 2 * i);
   for (int64_t i = 0; inverse && i < k; ++i) perm.push_back(2 + 2 * i);
-  const std::string turned =
+  const std::string transposed =
       g.add("Transpose", {g.reshape(x.name, split)}, {onnx_attribute("perm", perm)});
   const std::vector<int64_t> extents = axis_extents(shape);
-  return g.reshape(turned, {extents.begin() + 1, extents.end()});
+  return g.reshape(transposed, {extents.begin() + 1, extents.end()});
 }
 
 // Groups are the channels of InstanceNormalization; gamma and beta belong to channels.

@@ -83,7 +83,7 @@ Result<std::string> emit_reduce(GraphBuilder& g, const Node& node, const ExportV
 
 Result<std::string> emit_matmul(GraphBuilder& g, const Node& node, ExportInputs x) {
   FieldReader& f = g.fields(node);
-  const auto turned = [&](const ExportValue& value, bool turn) {
+  const auto transposed = [&](const ExportValue& value, bool turn) {
     if (!turn) return value.name;
     std::vector<int64_t> axes;
     for (int i = 0; i < value.shape.rank(); ++i) axes.push_back(i);
@@ -91,7 +91,7 @@ Result<std::string> emit_matmul(GraphBuilder& g, const Node& node, ExportInputs 
     return g.add("Transpose", {value.name}, {onnx_attribute("perm", axes)});
   };
   return g.add("MatMul",
-               {turned(x[0], f.flag("transpose_a")), turned(x[1], f.flag("transpose_b"))});
+               {transposed(x[0], f.flag("transpose_a")), transposed(x[1], f.flag("transpose_b"))});
 }
 
 Result<std::string> emit_slice(GraphBuilder& g, const Node& node, const ExportValue& x) {

@@ -113,19 +113,19 @@ Status OnnxReader::value_of(const ProtoReader& in, const std::vector<ProtoField>
   uint32_t held = 0;
   for (const ProtoField& f : values) LOOM_TRY(attribute_field(in, f, node, out, held));
   const bool branch = type == 5 && node.op == "If";  // that a condition may choose
-  const uint32_t wanted = value_field(type, branch ? OnnxReading::everything : reading_);
-  if (wanted == 0)
+  const uint32_t expected = value_field(type, branch ? OnnxReading::everything : reading_);
+  if (expected == 0)
     return in.error(
         cat("attribute '", printable(out.name), "' is of type ", type, ", which is not read"));
   // Lists and zeros may be absent altogether.
-  if (held != 0 && held != wanted)
+  if (held != 0 && held != expected)
     return in.error(cat("attribute '", printable(out.name), "' says it is of type ", type,
                         ", but holds another"));
   const bool empty =
-      (wanted == 5 && out.tensors.size() != 1) || (wanted == 6 && out.graphs.size() != 1);
+      (expected == 5 && out.tensors.size() != 1) || (expected == 6 && out.graphs.size() != 1);
   if (empty && out.reference.empty())
     return in.error(
-        cat("attribute '", printable(out.name), "' has no ", wanted == 5 ? "tensor" : "graph"));
+        cat("attribute '", printable(out.name), "' has no ", expected == 5 ? "tensor" : "graph"));
   out.type = static_cast<OnnxAttributeType>(type);
   return {};
 }

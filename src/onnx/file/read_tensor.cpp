@@ -88,8 +88,8 @@ Status OnnxReader::settle(const ProtoReader& in, const TensorFields& f, bool has
     Result<std::vector<std::byte>> data = read_external(f.outside, folder_, bytes);
     if (!data.ok()) {
       Error error = data.error();
-      const std::string place = error.where.empty() ? std::string() : cat(error.where, ": ");
-      return make_error(error.code, cat(who, ": ", place, error.message), where_);
+      const std::string location = error.where.empty() ? std::string() : cat(error.where, ": ");
+      return make_error(error.code, cat(who, ": ", location, error.message), where_);
     }
     t.own = std::move(*data);
     return {};
@@ -155,8 +155,8 @@ Result<OnnxTensor> OnnxReader::tensor(ProtoReader in) {
       }
       case 14: {
         LOOM_TRY(once.check(in, f, "data_location"));
-        LOOM_ASSIGN(const int64_t place, in.integer(f, "data_location"));
-        values.external = values.external || place != 0;
+        LOOM_ASSIGN(const int64_t location, in.integer(f, "data_location"));
+        values.external = values.external || location != 0;
         break;
       }
       default: break;

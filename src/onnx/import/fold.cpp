@@ -265,9 +265,11 @@ ConstantRef numbers_of(const OnnxNode& node) {
 
 Constant shape_of(const OnnxNode& node, const std::vector<int64_t>& dims) {
   const auto rank = static_cast<int64_t>(dims.size());
-  const auto place = [&](int64_t p) { return std::clamp(p < 0 ? p + rank : p, int64_t{0}, rank); };
-  const int64_t first = place(attribute(node, "start", 0));
-  const int64_t last = place(attribute(node, "end", rank));
+  const auto position = [&](int64_t p) {
+    return std::clamp(p < 0 ? p + rank : p, int64_t{0}, rank);
+  };
+  const int64_t first = position(attribute(node, "start", 0));
+  const int64_t last = position(attribute(node, "end", rank));
   Constant out{{std::max<int64_t>(last - first, 0)}, OnnxType::i64, {}};
   for (int64_t i = first; i < last; ++i)
     out.values.push_back(static_cast<double>(dims[static_cast<size_t>(i)]));

@@ -40,7 +40,7 @@ class Builder {
   void replace(int i, LayerConfig container, const std::vector<std::vector<int>>& branches,
                bool nested, int source);
   Result<std::vector<int>> order();
-  Status place(ImportedNetwork& out);
+  Status build_layer_grid(ImportedNetwork& out);
 
   std::vector<Item> items_;
   int last_;
@@ -251,7 +251,7 @@ Result<std::vector<int>> Builder::order() {
   return row;
 }
 
-Status Builder::place(ImportedNetwork& out) {
+Status Builder::build_layer_grid(ImportedNetwork& out) {
   std::vector<int64_t> cell_of(items_.size(), -1);
   // What several layers hold, because a layer was copied, training would part.
   std::set<const std::vector<float>*> placed;
@@ -289,7 +289,7 @@ Result<ImportedNetwork> Builder::run(const Shape& sample) {
   count_uses();
   LOOM_ASSIGN(cells_, order());
   ImportedNetwork out{{GridSpec(1, 1, static_cast<int64_t>(cells_.size()), 1), sample}, {}, {}, {}};
-  LOOM_TRY(place(out));
+  LOOM_TRY(build_layer_grid(out));
   LOOM_TRY(Network::finalize(out.network.grid, sample.after(1)));
   return out;
 }

@@ -156,7 +156,7 @@ Origins::Sharing Origins::sharing(std::string_view name) const {
   if (found == readers_.end() || found->second.kinds.size() < 2) return Sharing::one;
   const Readers& by = found->second;
   if (!by.products) return Sharing::one;  // of convolutions and recurrences each has a copy
-  if (!by.table) return Sharing::many;
+  if (!by.table) return Sharing::multiple;
   return by.as_it_is ? Sharing::rows : Sharing::one;
 }
 
@@ -186,8 +186,8 @@ void Origins::read_weight(const OnnxNode& n, size_t i) {
   if (found == forms_.end() || !(product || n.op == "Gather" || is_one_of(n.op, kOthers))) return;
   Readers& by = readers_[found->second.tensor];
   // A layer has the matrix as [outputs, inputs], MatMul the other way round.
-  const bool turned = found->second.transposed != (attribute(n, "transB", 0) != 0);
-  std::string kind = cat(n.op, " ", i, turned ? " t" : "");
+  const bool is_transposed = found->second.transposed != (attribute(n, "transB", 0) != 0);
+  std::string kind = cat(n.op, " ", i, is_transposed ? " t" : "");
   for (size_t k = 0; k < n.inputs.size(); ++k) {
     if (k != i) kind += cat(" ", tensor(n.inputs[k]));
   }
@@ -197,7 +197,7 @@ void Origins::read_weight(const OnnxNode& n, size_t i) {
     by.as_it_is &= !found->second.transposed;
   } else {
     by.products &= product;
-    by.as_it_is &= turned;
+    by.as_it_is &= is_transposed;
   }
 }
 

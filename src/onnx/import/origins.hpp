@@ -37,9 +37,9 @@ class Origins {
   bool parts_weights() const { return parts_weights_; }
   // How layers read the initializer that a value is, in whatever layout.
   enum class Sharing : uint8_t {
-    one,   // by one layer, or by several that are alike: they share all their weights
-    rows,  // as a table that is looked up, and as the matrix of a product that has it as it is
-    many   // by products of other kinds, biases or layouts
+    one,      // by one layer, or by several that are alike: they share all their weights
+    rows,     // as a table that is looked up, and as the matrix of a product that has it as it is
+    multiple  // by products of other kinds, biases or layouts
   };
   Sharing sharing(std::string_view name) const;
   // Which it is; "": none.

@@ -55,9 +55,9 @@ bool OnnxView::reshape(const std::vector<int64_t>& dims) {
   std::reverse(rest.begin(), rest.end());
   std::vector<Axis> memory = base;
   std::vector<std::vector<int>> seen;
-  for (const int64_t wanted : dims) {
+  for (const int64_t dim : dims) {
     seen.emplace_back();
-    int64_t left = wanted;
+    int64_t left = dim;
     if (left < 1) return false;
     while (left > 1) {
       if (rest.empty()) return false;

@@ -107,7 +107,7 @@ Dims extents(const Equation& e, const std::string& labels) {
 
 // Operands are taken together one by one over all letters, then what is not in the result is
 // summed.
-Result<Value> by_places(const Call& c, const Equation& e, const std::vector<Value>& in) {
+Result<Value> by_indices(const Call& c, const Equation& e, const std::vector<Value>& in) {
   std::string all = e.out;
   for (const auto& [l, n] : e.extents) {
     if (all.find(l) == std::string::npos) all.push_back(l);
@@ -121,11 +121,11 @@ Result<Value> by_places(const Call& c, const Equation& e, const std::vector<Valu
     std::vector<Dims> steps;
     for (size_t k = 0; k < in.size(); ++k) steps.push_back(steps_along(all, e.in[k], in[k].dims));
     for (int64_t i = 0, n = product(dims); i < n; ++i) {
-      int64_t rest = i, place = 0;
+      int64_t rest = i, offset = 0;
       for (size_t a = dims.size(); a-- > 0;) {
         at[a] = rest % dims[a];
         rest /= dims[a];
-        place += at[a] * to[a];
+        offset += at[a] * to[a];
       }
       T term{1};
       for (size_t k = 0; k < in.size(); ++k) {
@@ -133,7 +133,7 @@ Result<Value> by_places(const Call& c, const Equation& e, const std::vector<Valu
         for (size_t a = 0; a < dims.size(); ++a) from += at[a] * steps[k][a];
         term = term * in[k].template data<T>()[from];
       }
-      y.data<T>()[place] = y.data<T>()[place] + term;
+      y.data<T>()[offset] = y.data<T>()[offset] + term;
     }
   });
   return y;
@@ -190,7 +190,7 @@ Status einsum(const Call& c) {
   }
   LOOM_ASSIGN(const Equation e, parse_equation(c));
   const Roles r = roles_of(e);
-  LOOM_ASSIGN(const Value y, r.product ? by_product(c, e, in, r) : by_places(c, e, in));
+  LOOM_ASSIGN(const Value y, r.product ? by_product(c, e, in, r) : by_indices(c, e, in));
   return c.give_as(y, c.value(0).type);
 }
 

@@ -30,15 +30,15 @@ const Operator kFunctionCall = {"",    "function", run_function,
 
 Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt) {
   static const Slot kNothing;
-  constexpr size_t kFew = 16;
-  const Slot* few[kFew];
+  constexpr size_t kInlineInputs = 16;
+  const Slot* inline_slots[kInlineInputs];
   Slot made_few[4];
-  std::vector<const Slot*> many;
+  std::vector<const Slot*> heap_slots;
   std::vector<Slot> made_many;
-  std::span<const Slot*> in(few, std::min(kFew, step.in.size()));
-  if (step.in.size() > kFew) {
-    many.resize(step.in.size());
-    in = many;
+  std::span<const Slot*> in(inline_slots, std::min(kInlineInputs, step.in.size()));
+  if (step.in.size() > kInlineInputs) {
+    heap_slots.resize(step.in.size());
+    in = heap_slots;
   }
   for (size_t i = 0; i < step.in.size(); ++i) {
     in[i] = step.in[i] < 0 ? &kNothing : &frame[static_cast<size_t>(step.in[i])];

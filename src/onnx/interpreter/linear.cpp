@@ -173,7 +173,7 @@ Status linear_conv(const Call& c) {
   }
   return c.give(std::move(y));
 }
-Part::Made prepare_linear_conv(const Call& c) {
+Part::PreparedResult prepare_linear_conv(const Call& c) {
   if (!c.has(5)) return {nullptr};
   return conv_part(c).prepare({nullptr, nullptr, nullptr, optional(c, 3), nullptr, optional(c, 5)});
 }
@@ -208,7 +208,7 @@ Status dynamic_matmul(const Call& c) {
 bool moves(const Call& c, size_t i) {
   return i < c.node.inputs.size() && !c.node.inputs[i].empty() && !c.has(i);
 }
-Part::Made prepare_dynamic_matmul(const Call& c) {
+Part::PreparedResult prepare_dynamic_matmul(const Call& c) {
   if (moves(c, 3)) return {nullptr};
   return Part(c, "MatMulInteger").prepare({nullptr, optional(c, 1), nullptr, optional(c, 3)});
 }
@@ -221,13 +221,13 @@ Status integer_to_float(const Call& c) {
   LOOM_ASSIGN(const Value y, scaled_sums(c, sums, c.value(2), c.value(3), optional(c, 6)));
   return c.give_as(y, c.value(2).type);
 }
-Part::Made prepare_integer_to_float(const Call& c) {
+Part::PreparedResult prepare_integer_to_float(const Call& c) {
   if (moves(c, 5)) return {nullptr};
   return Part(c, "MatMulInteger").prepare({nullptr, optional(c, 1), nullptr, optional(c, 5)});
 }
 
 // Exchanges the last two axes if an attribute says so.
-Result<Value> turned(const Call& c, size_t i, std::string_view attribute) {
+Result<Value> transposed(const Call& c, size_t i, std::string_view attribute) {
   const Value& x = c.value(i);
   if (x.rank() != 2) return c.bad("takes matrices");
   if (c.integer(attribute, 0) == 0) return x;
@@ -237,8 +237,8 @@ Result<Value> turned(const Call& c, size_t i, std::string_view attribute) {
 // alpha (A B) + C of integers, as floats or, with a scale of the result, as codes. C is in units of
 // alpha and both scales.
 Status linear_gemm(const Call& c) {
-  LOOM_ASSIGN(const Value a, turned(c, 0, "transA"));
-  LOOM_ASSIGN(const Value b, turned(c, 3, "transB"));
+  LOOM_ASSIGN(const Value a, transposed(c, 0, "transA"));
+  LOOM_ASSIGN(const Value b, transposed(c, 3, "transB"));
   LOOM_ASSIGN(Value sums, Part(c, "MatMulInteger").value({&a, &b, optional(c, 2), optional(c, 5)}));
   if (c.has(6)) {
     LOOM_ASSIGN(sums, Part(c, "Add").value({&sums, &c.value(6)}));

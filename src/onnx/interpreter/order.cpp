@@ -46,8 +46,8 @@ Status topk(const Call& c) {
   });
   LOOM_ASSIGN(const Value y, axes_back(c, values, order));
   LOOM_TRY(c.give_as(y, c.value(0).type, 0));
-  LOOM_ASSIGN(Value places, axes_back(c, ids, order));
-  return c.give(std::move(places), 1);
+  LOOM_ASSIGN(Value indices, axes_back(c, ids, order));
+  return c.give(std::move(indices), 1);
 }
 
 Status give_list(const Call& c, const Dims& list, size_t i) {

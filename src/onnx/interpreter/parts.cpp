@@ -53,7 +53,7 @@ Result<Value> Part::value(Inputs in) {
   return out[0].tensor;
 }
 
-Part::Made Part::prepare(Inputs in) {
+Part::PreparedResult Part::prepare(Inputs in) {
   const std::vector<Slot> given = slots(in);
   std::vector<const Slot*> pointers;
   for (const Slot& s : given) pointers.push_back(&s);

@@ -16,7 +16,7 @@ inline const Value* optional(const Call& c, size_t i) {
 class Part {
  public:
   using Inputs = std::initializer_list<const Value*>;  // null: left out
-  using Made = Result<std::shared_ptr<const Prepared>>;
+  using PreparedResult = Result<std::shared_ptr<const Prepared>>;
 
   // `op` is in the table.
   Part(const Call& c, std::string_view op, std::string_view domain = "");
@@ -41,7 +41,7 @@ class Part {
   Result<Value> value(Inputs in);  // its only output
   Result<std::vector<Slot>> values(Inputs in, size_t outputs);
   // What it makes of constant inputs.
-  Made prepare(Inputs in);
+  PreparedResult prepare(Inputs in);
 
  private:
   std::vector<Slot> slots(Inputs in);

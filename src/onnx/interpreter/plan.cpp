@@ -33,7 +33,7 @@ class Planner {
   Result<std::unique_ptr<Body>> graph(const OnnxGraph& g, Scope* outer, const Opsets& opsets);
 
  private:
-  int place(Scope& s, const std::string& name, Slot fixed = {});
+  int slot_of(Scope& s, const std::string& name, Slot fixed = {});
   int find(Scope& s, const std::string& name);
   Status node(const OnnxNode& n, Scope& s);
   Status inputs(const OnnxNode& n, Scope& s, Step& step);
@@ -62,7 +62,7 @@ class Planner {
   int calls_ = 0;
 };
 
-int Planner::place(Scope& s, const std::string& name, Slot fixed) {
+int Planner::slot_of(Scope& s, const std::string& name, Slot fixed) {
   const auto at = static_cast<int>(s.body->fixed.size());
   s.body->fixed.push_back(std::move(fixed));
   if (!name.empty()) s.names[name] = at;
@@ -76,7 +76,7 @@ int Planner::find(Scope& s, const std::string& name) {
   const int outside = find(*s.outer, name);
   if (outside < 0) return -1;
   const Slot& fixed = s.outer->body->fixed[static_cast<size_t>(outside)];
-  const int here = place(s, name, fixed);
+  const int here = slot_of(s, name, fixed);
   if (fixed.kind == Slot::Kind::absent) s.body->captures.emplace_back(outside, here);
   return here;
 }
@@ -122,7 +122,7 @@ Result<std::unique_ptr<Body>> Planner::function(const OnnxFunction& f, const Onn
   if (++calls_ > kMaxCalls) return at(call, "functions inside of functions too deep");
   auto body = std::make_unique<Body>();
   Scope s{body.get(), nullptr, &f.opsets, {}};
-  for (const std::string& name : f.inputs) body->inputs.push_back(place(s, name));
+  for (const std::string& name : f.inputs) body->inputs.push_back(slot_of(s, name));
   for (const OnnxNode& n : f.nodes) LOOM_TRY(node(kept_.emplace_back(filled(n, f, call)), s));
   for (const std::string& name : f.outputs) {
     const int out = find(s, name);
@@ -174,7 +174,8 @@ Status Planner::node(const OnnxNode& n, Scope& s) {
   LOOM_ASSIGN(const bool constant, folded(step, s));
   if (constant) return {};
   LOOM_TRY(prepare_step(step, *s.body, rt_));
-  for (const std::string& name : n.outputs) step.out.push_back(name.empty() ? -1 : place(s, name));
+  for (const std::string& name : n.outputs)
+    step.out.push_back(name.empty() ? -1 : slot_of(s, name));
   s.body->steps.push_back(std::move(step));
   return {};
 }
@@ -205,7 +206,7 @@ Result<bool> Planner::folded(Step& step, Scope& s) {
   }
   for (size_t k = 0; k < alone.out.size(); ++k) {
     if (alone.out[k] >= 0)
-      place(s, step.node->outputs[k], frame[static_cast<size_t>(alone.out[k])]);
+      slot_of(s, step.node->outputs[k], frame[static_cast<size_t>(alone.out[k])]);
   }
   return true;
 }
@@ -223,10 +224,10 @@ void tidy(Body& body) {
     for (const auto* list : {&step.in, &step.around}) {
       for (const int i : *list) {
         if (i < 0) continue;
-        const auto place = static_cast<size_t>(i);
-        const bool last = !needed[place];
-        needed[place] = true;
-        if (last && body.fixed[place].kind == Slot::Kind::absent) step.release.push_back(i);
+        const auto slot_index = static_cast<size_t>(i);
+        const bool last = !needed[slot_index];
+        needed[slot_index] = true;
+        if (last && body.fixed[slot_index].kind == Slot::Kind::absent) step.release.push_back(i);
       }
     }
     for (const int i : step.out) {
@@ -245,11 +246,11 @@ Result<std::unique_ptr<Body>> Planner::graph(const OnnxGraph& g, Scope* outer,
   std::unordered_map<std::string_view, const OnnxTensor*> known;
   for (const OnnxTensor& t : g.initializers) known[t.name] = &t;
   for (const OnnxValue& v : g.inputs) {
-    if (known.find(v.name) == known.end()) body->inputs.push_back(place(s, v.name));
+    if (known.find(v.name) == known.end()) body->inputs.push_back(slot_of(s, v.name));
   }
   for (const OnnxTensor& t : g.initializers) {
     LOOM_ASSIGN(Value v, value_of(rt_.memory, t));
-    place(s, t.name, Slot::of(std::move(v)));
+    slot_of(s, t.name, Slot::of(std::move(v)));
   }
   for (const OnnxNode& n : g.nodes) LOOM_TRY(node(n, s));
   for (const OnnxValue& v : g.outputs) {

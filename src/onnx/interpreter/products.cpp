@@ -81,11 +81,11 @@ Result<Value> matmul(const Call& c, const Value& a, const Value& b) {
                 broadcast_steps(m.batch.empty() ? Dims{} : b_batch, m.batch), steps_of(m.batch)});
   Status status;
   with_type(a.type, [&]<class T>(T) {
-    walk.run(0, walk.rows(), [&](const auto& place, int64_t n, const auto& step) {
+    walk.run(0, walk.rows(), [&](const auto& offsets, int64_t n, const auto& step) {
       for (int64_t i = 0; i < n && status.ok(); ++i) {
-        const T* left = a.data<T>() + (place[0] + i * step[0]) * m.p.m * m.p.k;
-        const T* right = b.data<T>() + (place[1] + i * step[1]) * m.p.k * m.p.n;
-        T* to = y.data<T>() + (place[2] + i * step[2]) * m.p.m * m.p.n;
+        const T* left = a.data<T>() + (offsets[0] + i * step[0]) * m.p.m * m.p.k;
+        const T* right = b.data<T>() + (offsets[1] + i * step[1]) * m.p.k * m.p.n;
+        T* to = y.data<T>() + (offsets[2] + i * step[2]) * m.p.m * m.p.n;
         if constexpr (std::is_same_v<T, float>)
           status = multiply(c, left, right, to, m.p);
         else

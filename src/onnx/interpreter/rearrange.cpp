@@ -20,7 +20,7 @@ Status tensor_scatter(const Call& c) {
   if (axis == 0 || update.rank() != x.rank()) return c.bad("an update that does not fit");
   want[a] = update.dims[a];
   if (update.dims != want || want[a] > x.dims[a]) return c.bad("an update that does not fit");
-  LOOM_ASSIGN(Dims from, c.whole(2));
+  LOOM_ASSIGN(Dims from, c.int_list(2));
   if (!c.has(2)) from.assign(static_cast<size_t>(x.dims[0]), 0);
   if (static_cast<int64_t>(from.size()) != x.dims[0]) return c.bad("a place per sample is needed");
   LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
@@ -69,7 +69,7 @@ Status compress(const Call& c) {
 Status feature_extractor(const Call& c) {
   const Value& x = c.value(0);
   if (x.rank() < 1) return c.bad("takes one axis and more");
-  LOOM_ASSIGN(const Dims at, places(c, 1, x.dims.back()));
+  LOOM_ASSIGN(const Dims at, indices(c, 1, x.dims.back()));
   Dims dims = x.dims;
   dims.back() = static_cast<int64_t>(at.size());
   if (x.rank() == 1) dims.insert(dims.begin(), 1);
@@ -84,7 +84,7 @@ Status feature_extractor(const Call& c) {
 
 Status center_crop_pad(const Call& c) {
   Value x = c.value(0);
-  LOOM_ASSIGN(const Dims shape, c.whole(1));
+  LOOM_ASSIGN(const Dims shape, c.int_list(1));
   Dims list = c.list("axes");
   if (list.empty()) {
     list.resize(x.dims.size());
@@ -140,7 +140,7 @@ Status reverse_sequence(const Call& c) {
   if (x.rank() < 2) return c.bad("takes two axes and more");
   LOOM_ASSIGN(const int time, c.axis(c.integer("time_axis", 0), x.rank()));
   LOOM_ASSIGN(const int batch, c.axis(c.integer("batch_axis", 1), x.rank()));
-  LOOM_ASSIGN(const Dims lengths, c.whole(1));
+  LOOM_ASSIGN(const Dims lengths, c.int_list(1));
   const auto t = static_cast<size_t>(time), b = static_cast<size_t>(batch);
   if (t == b || static_cast<int64_t>(lengths.size()) != x.dims[b])
     return c.bad("a length per sample is needed");

@@ -66,7 +66,7 @@ Status split_to_list(const Call& c) {
   LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", 0), x.rank()));
   const auto a = static_cast<size_t>(axis);
   const int64_t n = x.dims[a];
-  LOOM_ASSIGN(Dims parts, c.whole(1));
+  LOOM_ASSIGN(Dims parts, c.int_list(1));
   const bool single = !c.has(1);
   if (single) parts.assign(static_cast<size_t>(n), 1);
   if (c.has(1) && c.value(1).rank() == 0) {

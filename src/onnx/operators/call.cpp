@@ -32,7 +32,7 @@ Dims Call::list(std::string_view name) const {
   return a != nullptr && a->type == OnnxAttributeType::integers ? a->integers : Dims{};
 }
 
-Result<Dims> Call::whole(size_t i) const {
+Result<Dims> Call::int_list(size_t i) const {
   if (!has(i)) return Dims{};
   if (is_real(value(i).type)) return bad(cat("input ", i, " must be whole numbers"));
   LOOM_ASSIGN(const Value v, as(i, OnnxType::i64));
@@ -42,12 +42,12 @@ Result<Dims> Call::whole(size_t i) const {
 
 Result<Dims> Call::whole_list(size_t i) const {
   if (has(i) && value(i).rank() != 1) return bad(cat("input ", i, " must be a list"));
-  return whole(i);
+  return int_list(i);
 }
 
 Result<int64_t> Call::whole_number(size_t i, int64_t otherwise) const {
   if (!has(i)) return otherwise;
-  LOOM_ASSIGN(const Dims list, whole(i));
+  LOOM_ASSIGN(const Dims list, int_list(i));
   if (list.size() != 1) return bad(cat("input ", i, " must be one number"));
   return list[0];
 }
@@ -150,7 +150,7 @@ SideBySide::SideBySide(const Dims& dims, std::initializer_list<Dims> steps) : st
 void SideBySide::run(int64_t begin, int64_t end, const Row& f) const {
   const size_t outer = dims_.size() - 1;
   Dims at(outer, 0);
-  Places place{}, step{};
+  Offsets offsets{}, step{};
   int64_t rest = begin;
   for (size_t a = outer; a-- > 0;) {
     at[a] = rest % dims_[a];
@@ -158,14 +158,14 @@ void SideBySide::run(int64_t begin, int64_t end, const Row& f) const {
   }
   for (size_t k = 0; k < steps_.size(); ++k) {
     step[k] = steps_[k][outer];
-    for (size_t a = 0; a < outer; ++a) place[k] += at[a] * steps_[k][a];
+    for (size_t a = 0; a < outer; ++a) offsets[k] += at[a] * steps_[k][a];
   }
   for (int64_t r = begin; r < end; ++r) {
-    f(place, dims_[outer], step);
+    f(offsets, dims_[outer], step);
     for (size_t a = outer; a-- > 0;) {
-      for (size_t k = 0; k < steps_.size(); ++k) place[k] += steps_[k][a];
+      for (size_t k = 0; k < steps_.size(); ++k) offsets[k] += steps_[k][a];
       if (++at[a] < dims_[a]) break;
-      for (size_t k = 0; k < steps_.size(); ++k) place[k] -= steps_[k][a] * dims_[a];
+      for (size_t k = 0; k < steps_.size(); ++k) offsets[k] -= steps_[k][a] * dims_[a];
       at[a] = 0;
     }
   }
@@ -178,12 +178,12 @@ void SideBySide::run_all(const Call& c, double cost, const Row& f) const {
     return;
   }
   c.parallel(row(), cost, [&](int64_t begin, int64_t end) {
-    Places place{}, step{};
+    Offsets offsets{}, step{};
     for (size_t k = 0; k < steps_.size(); ++k) {
       step[k] = steps_[k].back();
-      place[k] = begin * step[k];
+      offsets[k] = begin * step[k];
     }
-    f(place, end - begin, step);
+    f(offsets, end - begin, step);
   });
 }
 
@@ -210,9 +210,9 @@ void move_any(const Call* c, const Value& x, Value& y, const Move& m) {
                        : size == 2 ? move_row<uint16_t>
                        : size == 4 ? move_row<uint32_t>
                                    : move_row<uint64_t>;
-  const auto row = [&](const auto& place, int64_t n, const auto& step) {
-    move_n(x.data<std::byte>() + (m.x_first + place[0]) * size, step[0],
-           y.data<std::byte>() + (m.y_first + place[1]) * size, step[1], n);
+  const auto row = [&](const auto& offsets, int64_t n, const auto& step) {
+    move_n(x.data<std::byte>() + (m.x_first + offsets[0]) * size, step[0],
+           y.data<std::byte>() + (m.y_first + offsets[1]) * size, step[1], n);
   };
   const SideBySide walk(m.dims, {m.x_steps, m.y_steps});
   if (c == nullptr) return walk.run(0, walk.rows(), row);

@@ -71,7 +71,7 @@ class Call {
   Dims list(std::string_view name) const;  // empty: absent
   bool given(std::string_view name) const { return node.find(name) != nullptr; }
   // An input as a list of whole numbers; empty: left out.
-  Result<Dims> whole(size_t i) const;
+  Result<Dims> int_list(size_t i) const;
   // The same of an input of one axis.
   Result<Dims> whole_list(size_t i) const;
   Result<int64_t> whole_number(size_t i, int64_t otherwise) const;
@@ -101,8 +101,8 @@ Result<Value> expanded(Memory& memory, const Value& v, const Dims& dims);
 // The walk is compiled once: what f does with the values depends on types, where they are does not.
 class SideBySide {
  public:
-  using Places = std::array<int64_t, 4>;
-  using Row = std::function<void(const Places&, int64_t, const Places&)>;
+  using Offsets = std::array<int64_t, 4>;
+  using Row = std::function<void(const Offsets&, int64_t, const Offsets&)>;
   // `steps`: those of each array. Axes along which all arrays go on as they began become one.
   SideBySide(const Dims& dims, std::initializer_list<Dims> steps);
   int64_t rows() const { return product(dims_, 0, static_cast<int>(dims_.size()) - 1); }

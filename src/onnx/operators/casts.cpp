@@ -122,10 +122,10 @@ Status dequantize(const Call& c) {
     row = dequantize_row<double, double>;
   }
   const int size = element_bytes(x.type);
-  walk.run_all(c, 1, [&](const auto& place, int64_t n, const auto& step) {
+  walk.run_all(c, 1, [&](const auto& offsets, int64_t n, const auto& step) {
     const int64_t run = step[1] == 0 ? n : 1;
     for (int64_t i = 0; i < n; i += run) {
-      const int64_t at = place[0] + i * step[0], s = place[1] + i * step[1];
+      const int64_t at = offsets[0] + i * step[0], s = offsets[1] + i * step[1];
       row(x.data<std::byte>() + at * size, scale.data<float>()[s],
           c.has(2) ? zero.data<double>()[s] : 0, run, y.data<float>() + at);
     }

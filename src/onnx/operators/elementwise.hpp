@@ -12,7 +12,7 @@ Status fits_whole_type(const Call& c, const Value& numbers, OnnxType to);
 Result<Dims> shape_of_both(const Call& c, const Dims& a, const Dims& b);
 
 // Input i as places of an axis of n values, counted from 0.
-Result<Dims> places(const Call& c, size_t i, int64_t n);
+Result<Dims> indices(const Call& c, size_t i, int64_t n);
 // Copies `count` elements of x, from element `from` on, to element `to` of y.
 void copy_blocks(const Value& x, Value& y, int64_t from, int64_t to, int64_t count);
 // Axis k of the result is axis order[k] of x.

@@ -7,8 +7,8 @@
 
 namespace loom::core::evaluate {
 
-Result<Dims> places(const Call& c, size_t i, int64_t n) {
-  LOOM_ASSIGN(Dims list, c.whole(i));
+Result<Dims> indices(const Call& c, size_t i, int64_t n) {
+  LOOM_ASSIGN(Dims list, c.int_list(i));
   for (int64_t& v : list) {
     if (v < -n || v >= n) return c.bad(cat("place ", v, " of ", n));
     if (v < 0) v += n;
@@ -36,7 +36,7 @@ Dims gathered_dims(const Call& c, int axis) {
 Result<Dims> gathered_shape(const Call& c) {
   const Value& x = c.value(0);
   LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", 0), x.rank()));
-  const Result<Dims> at = places(c, 1, x.dims[static_cast<size_t>(axis)]);
+  const Result<Dims> at = indices(c, 1, x.dims[static_cast<size_t>(axis)]);
   if (!at.ok()) return at.error();
   return gathered_dims(c, axis);
 }
@@ -45,7 +45,7 @@ Status gather(const Call& c) {
   const Value& x = c.value(0);
   LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", 0), x.rank()));
   const int64_t n = x.dims[static_cast<size_t>(axis)];
-  LOOM_ASSIGN(const Dims at, places(c, 1, n));
+  LOOM_ASSIGN(const Dims at, indices(c, 1, n));
   LOOM_ASSIGN(Value y, c.make(x.type, gathered_dims(c, axis)));
   const int64_t outer = product(x.dims, 0, axis), inner = product(x.dims, axis + 1, x.rank());
   const auto count = static_cast<int64_t>(at.size());
@@ -65,10 +65,10 @@ void each_element(const Dims& ids_dims, const Dims& steps, size_t axis, const Di
   Dims outer = steps;
   outer[axis] = 0;
   const SideBySide walk(ids_dims, {steps_of(ids_dims), outer});
-  walk.run(0, walk.rows(), [&](const auto& place, int64_t n, const auto& step) {
+  walk.run(0, walk.rows(), [&](const auto& starts, int64_t n, const auto& step) {
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = place[0] + i * step[0];
-      f(at, place[1] + i * step[1] + ids[static_cast<size_t>(at)] * steps[axis]);
+      const int64_t at = starts[0] + i * step[0];
+      f(at, starts[1] + i * step[1] + ids[static_cast<size_t>(at)] * steps[axis]);
     }
   });
 }
@@ -87,7 +87,7 @@ Status gather_elements(const Call& c) {
   const Value &x = c.value(0), &ids = c.value(1);
   LOOM_ASSIGN(const int axis, element_axis(c, x, ids));
   const auto a = static_cast<size_t>(axis);
-  LOOM_ASSIGN(const Dims at, places(c, 1, x.dims[a]));
+  LOOM_ASSIGN(const Dims at, indices(c, 1, x.dims[a]));
   LOOM_ASSIGN(Value y, c.make(x.type, ids.dims));
   if (y.count() > 0)
     each_element(ids.dims, steps_of(x.dims), a, at,
@@ -147,7 +147,7 @@ Status scatter_elements(const Call& c) {
   LOOM_ASSIGN(const int axis, element_axis(c, x, ids));
   if (c.value(2).dims != ids.dims) return c.bad("an update per place is needed");
   const auto a = static_cast<size_t>(axis);
-  LOOM_ASSIGN(const Dims at, places(c, 1, x.dims[a]));
+  LOOM_ASSIGN(const Dims at, indices(c, 1, x.dims[a]));
   return scattered(c, [&](const ElementMove& f) {
     if (!at.empty()) each_element(ids.dims, steps_of(x.dims), a, at, f);
   });
@@ -155,14 +155,14 @@ Status scatter_elements(const Call& c) {
 
 // Places of several axes: each row of the ids names a part of x. `first` axes before them are a
 // batch of both.
-struct Places {
+struct Offsets {
   Dims offsets;  // of each row, in elements
   int64_t block = 1;
   int axes = 0;
 };
-Result<Places> places_of_rows(const Call& c, const Value& x, const Value& ids, int first) {
-  LOOM_ASSIGN(const Dims list, c.whole(1));
-  Places p;
+Result<Offsets> places_of_rows(const Call& c, const Value& x, const Value& ids, int first) {
+  LOOM_ASSIGN(const Dims list, c.int_list(1));
+  Offsets p;
   if (ids.rank() < 1 || first >= ids.rank()) return c.bad("places must be rows");
   const int64_t k = ids.dims.back();
   if (k < 1 || first < 0 || first + k > x.rank()) return c.bad("rows of more places than axes");
@@ -194,7 +194,7 @@ Status gather_nd(const Call& c) {
   const Value &x = c.value(0), &ids = c.value(1);
   const int64_t first = c.integer("batch_dims", 0);
   if (first < 0 || first > x.rank()) return c.bad("batch_dims beyond the axes");
-  LOOM_ASSIGN(const Places p, places_of_rows(c, x, ids, static_cast<int>(first)));
+  LOOM_ASSIGN(const Offsets p, places_of_rows(c, x, ids, static_cast<int>(first)));
   Dims dims(ids.dims.begin(), ids.dims.end() - 1);
   dims.insert(dims.end(), x.dims.begin() + p.axes, x.dims.end());
   LOOM_ASSIGN(Value y, c.make(x.type, std::move(dims)));
@@ -205,7 +205,7 @@ Status gather_nd(const Call& c) {
 
 Status scatter_nd(const Call& c) {
   const Value &x = c.value(0), &ids = c.value(1);
-  LOOM_ASSIGN(const Places p, places_of_rows(c, x, ids, 0));
+  LOOM_ASSIGN(const Offsets p, places_of_rows(c, x, ids, 0));
   Dims want(ids.dims.begin(), ids.dims.end() - 1);
   want.insert(want.end(), x.dims.begin() + p.axes, x.dims.end());
   if (c.value(2).dims != want) return c.bad("updates that do not fit");

@@ -107,8 +107,10 @@ Result<Move> sliced(const Call& c) {
     const int64_t n = x.dims[a], step = steps[i];
     if (step == 0 || step == INT64_MIN) return c.bad("a step of 0");
     const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
-    const auto place = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + n : v, low, high); };
-    const int64_t start = place(starts[i]), end = place(ends[i]);
+    const auto clamped = [&](int64_t v) {
+      return std::clamp<int64_t>(v < 0 ? v + n : v, low, high);
+    };
+    const int64_t start = clamped(starts[i]), end = clamped(ends[i]);
     // An end before the first place, going down, is written as below -n.
     const int64_t distance = step > 0 ? end - start : start - end;
     const int64_t stride = step > 0 ? step : -step;
@@ -138,7 +140,7 @@ Status split(const Call& c) {
   const auto a = static_cast<size_t>(axis);
   Dims parts = c.list("split");
   if (c.has(1)) {
-    LOOM_ASSIGN(parts, c.whole(1));
+    LOOM_ASSIGN(parts, c.int_list(1));
   }
   if (parts.empty()) {
     const auto outputs = static_cast<int64_t>(c.out.size());
@@ -178,7 +180,7 @@ Status expand(const Call& c) {
 
 Status tile(const Call& c) {
   const Value& x = c.value(0);
-  LOOM_ASSIGN(const Dims repeats, c.whole(1));
+  LOOM_ASSIGN(const Dims repeats, c.int_list(1));
   if (repeats.size() != x.dims.size()) return c.bad("a repeat per axis is needed");
   Dims dims = x.dims;
   Move m;
@@ -201,7 +203,7 @@ Status tile(const Call& c) {
 }
 
 // Which place of an axis of n values a place before or behind it takes; -1: the constant.
-int64_t padded_place(int64_t i, int64_t n, std::string_view mode) {
+int64_t padded_index(int64_t i, int64_t n, std::string_view mode) {
   if (i >= 0 && i < n) return i;
   if (mode == "constant") return -1;
   if (mode == "edge") return i < 0 ? 0 : n - 1;
@@ -225,10 +227,10 @@ Result<Value> pad_axis(const Call& c, const Value& x, size_t a, int64_t before, 
   if (mode == "constant") fill(y, constant);
   Dims layer = dims;
   for (int64_t i = 0; i < dims[a];) {
-    const int64_t from = padded_place(i - before, x.dims[a], mode);
+    const int64_t from = padded_index(i - before, x.dims[a], mode);
     int64_t run = 1;
     while (from >= 0 && i + run < dims[a] &&
-           padded_place(i + run - before, x.dims[a], mode) == from + run)
+           padded_index(i + run - before, x.dims[a], mode) == from + run)
       ++run;
     layer[a] = run;
     if (from >= 0) move(c, x, y, {layer, x_steps, y_steps, from * x_steps[a], i * y_steps[a]});
@@ -250,9 +252,9 @@ Status pad(const Call& c) {
   Value x = c.value(0);
   Dims pads = c.list(c.given("paddings") ? "paddings" : "pads");
   if (c.has(1)) {
-    LOOM_ASSIGN(pads, c.whole(1));
+    LOOM_ASSIGN(pads, c.int_list(1));
   }
-  LOOM_ASSIGN(Dims list, c.whole(3));
+  LOOM_ASSIGN(Dims list, c.int_list(3));
   if (!c.has(3)) {
     list.resize(x.dims.size());
     std::iota(list.begin(), list.end(), 0);

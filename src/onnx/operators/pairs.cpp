@@ -71,9 +71,9 @@ void map_pairs(const Call& c, const Value& a, const Value& b, Value& y, PairRow 
   const int in = element_bytes(a.type), out = element_bytes(y.type);
   const SideBySide walk(
       y.dims, {broadcast_steps(a.dims, y.dims), broadcast_steps(b.dims, y.dims), steps_of(y.dims)});
-  walk.run_all(c, 1.0, [&](const auto& place, int64_t n, const auto& step) {
-    row(a.data<std::byte>() + place[0] * in, step[0], b.data<std::byte>() + place[1] * in, step[1],
-        y.data<std::byte>() + place[2] * out, n);
+  walk.run_all(c, 1.0, [&](const auto& offsets, int64_t n, const auto& step) {
+    row(a.data<std::byte>() + offsets[0] * in, step[0], b.data<std::byte>() + offsets[1] * in,
+        step[1], y.data<std::byte>() + offsets[2] * out, n);
   });
 }
 
@@ -363,7 +363,7 @@ Status bit_shift(const Call& c) {
 // n elements of T: those of a where `which` is not 0, else those of b.
 template <class T>
 void choose_row(const uint8_t* which, const void* a_data, const void* b_data, void* y_data,
-                int64_t n, const SideBySide::Places& step) {
+                int64_t n, const SideBySide::Offsets& step) {
   const T *a = static_cast<const T*>(a_data), *b = static_cast<const T*>(b_data);
   T* y = static_cast<T*>(y_data);
   for (int64_t i = 0; i < n; ++i) y[i] = which[i * step[0]] != 0 ? a[i * step[1]] : b[i * step[2]];
@@ -378,10 +378,10 @@ void choose(const Call& c, const Dims& dims, Value& y) {
   const SideBySide walk(
       dims, {broadcast_steps(c.value(0).dims, dims), broadcast_steps(c.value(1).dims, dims),
              broadcast_steps(c.value(2).dims, dims), steps_of(dims)});
-  walk.run_all(c, 1, [&](const auto& place, int64_t n, const auto& step) {
-    row(c.value(0).data<uint8_t>() + place[0], c.value(1).data<std::byte>() + place[1] * size,
-        c.value(2).data<std::byte>() + place[2] * size, y.data<std::byte>() + place[3] * size, n,
-        step);
+  walk.run_all(c, 1, [&](const auto& offsets, int64_t n, const auto& step) {
+    row(c.value(0).data<uint8_t>() + offsets[0], c.value(1).data<std::byte>() + offsets[1] * size,
+        c.value(2).data<std::byte>() + offsets[2] * size, y.data<std::byte>() + offsets[3] * size,
+        n, step);
   });
 }
 

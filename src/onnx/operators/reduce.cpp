@@ -132,7 +132,7 @@ T of_nothing(Kind kind) {
 Result<std::vector<int>> reduced_axes(const Call& c, int rank) {
   Dims list = c.list("axes");
   if (c.has(1)) {
-    LOOM_ASSIGN(list, c.whole(1));
+    LOOM_ASSIGN(list, c.int_list(1));
   }
   LOOM_ASSIGN(std::vector<int> axes, c.axes(list, rank));
   if (axes.empty() && c.integer("noop_with_empty_axes", 0) == 0) {

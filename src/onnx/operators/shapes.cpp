@@ -140,9 +140,9 @@ Result<Dims> flattened(const Call& c) {
   return Dims{rows, product(x.dims, static_cast<int>(axis), x.rank())};
 }
 
-Result<Dims> axes_given(const Call& c) {
+Result<Dims> has_axes(const Call& c) {
   if (c.has(1) && c.value(1).rank() > 1) return c.bad("axes must be a list");
-  if (c.has(1)) return c.whole(1);
+  if (c.has(1)) return c.int_list(1);
   return c.list("axes");
 }
 
@@ -153,7 +153,7 @@ Status axes_defined(const Call& c) {
 
 Result<Dims> squeezed(const Call& c) {
   const Value& x = c.value(0);
-  LOOM_ASSIGN(const Dims list, axes_given(c));
+  LOOM_ASSIGN(const Dims list, has_axes(c));
   LOOM_ASSIGN(const std::vector<int> axes, c.axes(list, x.rank()));
   const bool all = !c.has(1) && !c.given("axes");
   Dims dims;
@@ -168,7 +168,7 @@ Result<Dims> squeezed(const Call& c) {
 
 Result<Dims> unsqueezed(const Call& c) {
   const Value& x = c.value(0);
-  LOOM_ASSIGN(const Dims list, axes_given(c));
+  LOOM_ASSIGN(const Dims list, has_axes(c));
   const int rank = x.rank() + static_cast<int>(list.size());
   if (rank > static_cast<int>(kMaxOnnxRank)) return c.not_done(cat("values of ", rank, " axes"));
   LOOM_ASSIGN(const std::vector<int> axes, c.axes(list, rank));

@@ -15,9 +15,9 @@ namespace loom::core::evaluate {
 
 Result<std::shared_ptr<const Buffer>> Memory::take(int64_t bytes) {
   // Sizes in steps of a quarter of a power of two, so that equal shapes meet their memory again.
-  const auto wanted = static_cast<uint64_t>(std::max<int64_t>(bytes, 64));
-  const uint64_t step = std::max<uint64_t>(std::bit_floor(wanted) / 4, 64);
-  const int64_t size = round_up(static_cast<int64_t>(wanted), static_cast<int64_t>(step));
+  const auto capacity = static_cast<uint64_t>(std::max<int64_t>(bytes, 64));
+  const uint64_t step = std::max<uint64_t>(std::bit_floor(capacity) / 4, 64);
+  const int64_t size = round_up(static_cast<int64_t>(capacity), static_cast<int64_t>(step));
   Buffer buffer;
   {
     const std::lock_guard lock(mutex_);

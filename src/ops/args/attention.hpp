@@ -19,11 +19,11 @@ struct RopeArgs {
   int64_t length = 0;
   bool inverse = false;
   int64_t rotary_dim = 0;
-  Tensor places{};
+  Tensor row_positions{};
 
   static constexpr Gradient kGradient = Gradient::rule;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.x, self.cos, self.sin, self.places);
+    reads(f, self.x, self.cos, self.sin, self.row_positions);
     writes(f, self.y);
   }
 };
@@ -35,11 +35,11 @@ struct KvWriteArgs {
   Tensor k, v;
   KvCache cache;
   int64_t first = 0;
-  Tensor places{};
+  Tensor row_positions{};
 
   static constexpr Gradient kGradient = Gradient::none;
   static constexpr bool kF32Only = true;
-  static void operands(auto& self, auto&& f) { reads(f, self.k, self.v, self.places); }
+  static void operands(auto& self, auto&& f) { reads(f, self.k, self.v, self.row_positions); }
   static void memory(const auto& self, auto&& f) { f(self.cache, Access::update); }
   int64_t work() const { return k.shape.count(); }
 };
@@ -60,12 +60,12 @@ struct AttentionArgs {
   float scale = 1.0f;
   bool causal = true;
   float soft_cap = 0.0f;
-  Tensor places{};
+  Tensor row_positions{};
 
   static constexpr Gradient kGradient = Gradient::none;
   static constexpr bool kF32Only = true;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.q, self.places);
+    reads(f, self.q, self.row_positions);
     writes(f, self.y);
   }
   static void memory(const auto& self, auto&& f) { f(self.cache, Access::read); }

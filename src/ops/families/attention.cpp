@@ -71,11 +71,11 @@ Status sequences(std::string_view op, const Args& args) {
 
 // Positions of rows. Their contents are known only when the op runs; the caller must ensure that
 // they are valid.
-Status placed(std::string_view op, const Tensor& places, int64_t rows, int64_t first) {
-  if (places.empty()) return {};
-  LOOM_TRY(plain(op, "places", places, DType::i32));
-  if (places.shape.rank() != 2 || places.rows() != rows || places.cols() < 2) {
-    return op_error(op, "places ", places.shape.str(), " must be ", Shape{rows, 2}.str(),
+Status placed(std::string_view op, const Tensor& row_positions, int64_t rows, int64_t first) {
+  if (row_positions.empty()) return {};
+  LOOM_TRY(plain(op, "places", row_positions, DType::i32));
+  if (row_positions.shape.rank() != 2 || row_positions.rows() != rows || row_positions.cols() < 2) {
+    return op_error(op, "places ", row_positions.shape.str(), " must be ", Shape{rows, 2}.str(),
                     ": a sequence and a position for each row, then pages, if there are any");
   }
   if (first == 0) return {};
@@ -83,8 +83,8 @@ Status placed(std::string_view op, const Tensor& places, int64_t rows, int64_t f
 }
 
 // Rows without `places` belong to the only sequence.
-Status one_sequence(std::string_view op, const Tensor& places, const KvCache& cache) {
-  if (!places.empty() || cache.sequences == 1) return {};
+Status one_sequence(std::string_view op, const Tensor& row_positions, const KvCache& cache) {
+  if (!row_positions.empty() || cache.sequences == 1) return {};
   return op_error(op, "the cache has ", cache.sequences,
                   " sequences, so each row needs a place that says whose it is");
 }
@@ -92,7 +92,7 @@ Status one_sequence(std::string_view op, const Tensor& places, const KvCache& ca
 }  // namespace
 
 Status check(const RopeArgs& args) {
-  const auto& [x, y, cos, sin, heads, first, length, inverse, rotary_dim, places] = args;
+  const auto& [x, y, cos, sin, heads, first, length, inverse, rotary_dim, row_positions] = args;
   LOOM_TRY(rows_in_rows_out("rope", x, y));
   LOOM_TRY(plain("rope", "cos", cos, DType::f32));
   LOOM_TRY(plain("rope", "sin", sin, DType::f32));
@@ -114,9 +114,9 @@ Status check(const RopeArgs& args) {
     return op_error("rope", "x ", x.shape.str(), " cannot be cut into runs of ", length,
                     " rows: the first extent must divide");
   }
-  LOOM_TRY(placed("rope", places, x.rows(), first + length));
+  LOOM_TRY(placed("rope", row_positions, x.rows(), first + length));
   const int64_t run = length > 0 ? length : x.rows();
-  if (first < 0 || (places.empty() && first > cos.rows() - run)) {
+  if (first < 0 || (row_positions.empty() && first > cos.rows() - run)) {
     return op_error("rope", "x ", x.shape.str(), " at position ", first, " does not fit cos ",
                     cos.shape.str());
   }
@@ -127,7 +127,7 @@ Status check(const RopeArgs& args) {
 Status gradient_rule(Differentiator& d, const RopeArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (x.out.empty()) return {};
   RopeArgs back = a;
   back.x = dy;
@@ -138,7 +138,7 @@ Status gradient_rule(Differentiator& d, const RopeArgs& a) {
 }
 
 Status check(const KvWriteArgs& args) {
-  const auto& [k, v, cache, first, places] = args;
+  const auto& [k, v, cache, first, row_positions] = args;
   LOOM_TRY(plain("kv_write", "k", k, DType::f32));
   LOOM_TRY(plain("kv_write", "v", v, DType::f32));
   LOOM_TRY(rules::cache("kv_write", cache));
@@ -147,9 +147,9 @@ Status check(const KvWriteArgs& args) {
     return op_error("kv_write", "k ", k.shape.str(), " does not fit a cache of ", cache.kv_heads,
                     " heads of ", cache.head_dim);
   }
-  LOOM_TRY(placed("kv_write", places, k.rows(), first));
-  LOOM_TRY(one_sequence("kv_write", places, cache));
-  if (first < 0 || (places.empty() && first > cache.capacity - k.rows())) {
+  LOOM_TRY(placed("kv_write", row_positions, k.rows(), first));
+  LOOM_TRY(one_sequence("kv_write", row_positions, cache));
+  if (first < 0 || (row_positions.empty() && first > cache.capacity - k.rows())) {
     return op_error("kv_write", "k ", k.shape.str(), " at position ", first,
                     " does not fit a cache of ", cache.capacity, " positions");
   }
@@ -157,7 +157,8 @@ Status check(const KvWriteArgs& args) {
 }
 
 Status check(const AttentionArgs& args) {
-  const auto& [q, y, cache, heads, first, length, window, scale, causal, soft_cap, places] = args;
+  const auto& [q, y, cache, heads, first, length, window, scale, causal, soft_cap, row_positions] =
+      args;
   LOOM_TRY(plain("attention", "q", q, DType::f32));
   LOOM_TRY(plain("attention", "y", y, DType::f32));
   LOOM_TRY(rules::cache("attention", cache));
@@ -173,11 +174,11 @@ Status check(const AttentionArgs& args) {
     return op_error("attention", "length ", length, " is not within a cache of ", cache.capacity,
                     " positions");
   }
-  LOOM_TRY(placed("attention", places, q.rows(), first));
-  LOOM_TRY(one_sequence("attention", places, cache));
-  if (!places.empty() && !causal)
+  LOOM_TRY(placed("attention", row_positions, q.rows(), first));
+  LOOM_TRY(one_sequence("attention", row_positions, cache));
+  if (!row_positions.empty() && !causal)
     return op_error("attention", "rows with places of their own are causal; these are not");
-  if (first < 0 || (causal && places.empty() && first > length - q.rows())) {
+  if (first < 0 || (causal && row_positions.empty() && first > length - q.rows())) {
     return op_error("attention", "q ", q.shape.str(), " at position ", first, " does not fit ",
                     length, " positions");
   }
@@ -197,9 +198,9 @@ Status check(const AttendArgs& args) {
 Status gradient_rule(Differentiator& d, const AttendArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Target q, d.place(a.q));
-  LOOM_ASSIGN(const Target k, d.place(a.k));
-  LOOM_ASSIGN(const Target v, d.place(a.v));
+  LOOM_ASSIGN(const Target q, d.gradient_target(a.q));
+  LOOM_ASSIGN(const Target k, d.gradient_target(a.k));
+  LOOM_ASSIGN(const Target v, d.gradient_target(a.v));
   if (q.out.empty() && k.out.empty() && v.out.empty()) return {};
   AttendDxArgs g;
   g.q = a.q;

@@ -58,8 +58,8 @@ Status gradient_rule(Differentiator& d, const LstmCellArgs& a) {
   g.dh = d.of(a.h);
   g.dc_next = d.of(a.c);
   if (g.dh.empty() && g.dc_next.empty()) return {};
-  LOOM_ASSIGN(const Target gates, d.place(a.gates));
-  LOOM_ASSIGN(const Target before, d.place(a.c_before));
+  LOOM_ASSIGN(const Target gates, d.gradient_target(a.gates));
+  LOOM_ASSIGN(const Target before, d.gradient_target(a.c_before));
   g.acts = a.acts;
   g.c_before = a.c_before;
   g.c = a.c;
@@ -109,9 +109,9 @@ Status gradient_rule(Differentiator& d, const GruCellArgs& a) {
   GruCellDxArgs g;
   g.dh = d.of(a.h);
   if (g.dh.empty()) return {};
-  LOOM_ASSIGN(const Target gx, d.place(a.gx));
-  LOOM_ASSIGN(const Target gh, d.place(a.gh));
-  LOOM_ASSIGN(const Target before, d.place(a.h_before));
+  LOOM_ASSIGN(const Target gx, d.gradient_target(a.gx));
+  LOOM_ASSIGN(const Target gh, d.gradient_target(a.gh));
+  LOOM_ASSIGN(const Target before, d.gradient_target(a.h_before));
   const auto or_fresh = [&](const Target& p, const Tensor& like) {
     return p.out.empty() ? d.fresh(Shape{like.rows(), like.cols()}) : p.out;
   };

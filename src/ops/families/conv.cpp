@@ -77,7 +77,7 @@ Status convolved(std::string_view op, std::string_view in_name, const Tensor& in
 
 // Sums over the positions of each channel and over samples: the gradient of a bias per channel.
 Status give_channels(Differentiator& d, const Tensor& bias, const Tensor& dz, int64_t positions) {
-  LOOM_ASSIGN(const Target p, d.place(bias, true));
+  LOOM_ASSIGN(const Target p, d.gradient_target(bias, true));
   if (p.out.empty()) return {};
   const int64_t channels = bias.shape.count(), samples = dz.rows();
   const Tensor sums = d.fresh(Shape{samples, channels});
@@ -103,8 +103,8 @@ Status gradient_rule(Differentiator& d, const ConvArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
   LOOM_ASSIGN(const Tensor dz, before_activation(d, a.activation, a.y, dy));
-  LOOM_TRY(d.tell({a.w, a.bias, a.x, dz, &a.shape}));
-  LOOM_ASSIGN(const Target x, d.place(a.x, true));
+  LOOM_TRY(d.note_product({a.w, a.bias, a.x, dz, &a.shape}));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x, true));
   if (!x.out.empty()) {
     ConvDxArgs c;
     c.dy = dz;
@@ -114,7 +114,7 @@ Status gradient_rule(Differentiator& d, const ConvArgs& a) {
     c.accumulate = x.accumulate;
     LOOM_TRY(d.ops().conv_dx(c));
   }
-  LOOM_ASSIGN(const Target w, d.place(a.w, true));
+  LOOM_ASSIGN(const Target w, d.gradient_target(a.w, true));
   if (!w.out.empty()) LOOM_TRY(d.ops().conv_dw({a.x, dz, w.out, a.shape, w.accumulate}));
   return give_channels(d, a.bias, dz, a.shape.out_positions());
 }
@@ -138,7 +138,7 @@ Status gradient_rule(Differentiator& d, const ConvDxArgs& a) {
   const Tensor dy = d.of(a.dx);
   if (dy.empty()) return {};
   LOOM_ASSIGN(const Tensor dz, before_activation(d, a.activation, a.dx, dy));
-  LOOM_ASSIGN(const Target x, d.place(a.dy));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.dy));
   if (!x.out.empty()) {
     ConvArgs c;
     c.x = dz;
@@ -148,7 +148,7 @@ Status gradient_rule(Differentiator& d, const ConvDxArgs& a) {
     LOOM_TRY(d.ops().conv(c));
     LOOM_TRY(d.accumulate(x));
   }
-  LOOM_ASSIGN(const Target w, d.place(a.w, true));
+  LOOM_ASSIGN(const Target w, d.gradient_target(a.w, true));
   if (!w.out.empty()) LOOM_TRY(d.ops().conv_dw({dz, a.dy, w.out, a.shape, w.accumulate}));
   return give_channels(d, a.bias, dz, a.shape.in_positions());
 }

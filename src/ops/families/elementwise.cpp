@@ -24,16 +24,16 @@ using rules::same_shape;
 // Adds `full`, a gradient of the shape of a, to the gradient of b, which may be broadcast.
 Status give_broadcast(Differentiator& d, const Tensor& b, const Tensor& full) {
   if (b.rows() == full.rows() && b.cols() == full.cols()) {
-    LOOM_ASSIGN(const Target p, d.place(b));
+    LOOM_ASSIGN(const Target p, d.gradient_target(b));
     if (p.out.empty()) return {};
     LOOM_TRY(d.ops().unary({full, p.out}));
     return d.accumulate(p);
   }
   if (b.rows() == 1 && b.cols() == full.cols()) {
-    LOOM_ASSIGN(const Target p, d.place(b, true));
+    LOOM_ASSIGN(const Target p, d.gradient_target(b, true));
     return p.out.empty() ? Status{} : d.ops().reduce_cols({full, p.out, p.accumulate});
   }
-  LOOM_ASSIGN(const Target p, d.place(b));
+  LOOM_ASSIGN(const Target p, d.gradient_target(b));
   if (p.out.empty()) return {};
   Tensor sums = d.fresh(Shape{b.rows(), 1});
   if (b.rows() == full.rows()) {
@@ -105,7 +105,7 @@ Status check(const UnaryArgs& args) {
 Status gradient_rule(Differentiator& d, const UnaryArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty() || a.kind == UnaryKind::step) return {};
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (x.out.empty()) return {};
   const bool activation = a.kind <= UnaryKind::hard_swish;
   if (a.kind == UnaryKind::linear || (activation && !d.has_slopes())) {
@@ -160,8 +160,8 @@ Status check(const GatedArgs& args) {
 Status gradient_rule(Differentiator& d, const GatedArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(Target gate, d.place(a.gate));
-  LOOM_ASSIGN(Target up, d.place(a.up));
+  LOOM_ASSIGN(Target gate, d.gradient_target(a.gate));
+  LOOM_ASSIGN(Target up, d.gradient_target(a.up));
   if (gate.out.empty() && up.out.empty()) return {};
   if (gate.out.empty()) gate.out = d.fresh(a.gate.shape);
   if (up.out.empty()) up.out = d.fresh(a.up.shape);

@@ -144,7 +144,7 @@ Status check(const CopyArgs& args) {
 Status gradient_rule(Differentiator& d, const CopyArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty() || a.x.dtype == DType::i32) return {};
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (x.out.empty()) return {};
   if (a.count() == 0) {
     LOOM_TRY(d.ops().fill({x.out, 0.0f}));
@@ -155,10 +155,10 @@ Status gradient_rule(Differentiator& d, const CopyArgs& a) {
                       "it reads elements of x through axes that cross, which have no gradient "
                       "rule; copy the parts one by one");
   }
-  const CopyArgs few = merged(a);
-  const bool repeats =
-      std::any_of(few.x_step, few.x_step + few.rank, [](int64_t s) { return s == 0; });
-  LOOM_TRY(repeats ? sum_back(d, few, dy, x.out) : give_back(d, few, dy, x.out));
+  const CopyArgs merged_args = merged(a);
+  const bool repeats = std::any_of(merged_args.x_step, merged_args.x_step + merged_args.rank,
+                                   [](int64_t s) { return s == 0; });
+  LOOM_TRY(repeats ? sum_back(d, merged_args, dy, x.out) : give_back(d, merged_args, dy, x.out));
   return d.accumulate(x);
 }
 

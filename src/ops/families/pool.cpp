@@ -88,7 +88,7 @@ Status check(const PoolArgs& args) {
 Status gradient_rule(Differentiator& d, const PoolArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (x.out.empty()) return {};
   PoolDxArgs g;
   g.dy = dy;

@@ -77,12 +77,12 @@ Status gradient_rule(Differentiator& d, const MatmulArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
   LOOM_ASSIGN(const Tensor dz, before_activation(d, a.activation, a.y, dy));
-  LOOM_TRY(d.tell({a.w, a.bias, a.x, dz}));
-  LOOM_ASSIGN(const Target x, d.place(a.x, true));
+  LOOM_TRY(d.note_product({a.w, a.bias, a.x, dz}));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x, true));
   if (!x.out.empty()) LOOM_TRY(d.ops().matmul_dx({dz, a.w, x.out, x.accumulate}));
-  LOOM_ASSIGN(const Target w, d.place(a.w, true));
+  LOOM_ASSIGN(const Target w, d.gradient_target(a.w, true));
   if (!w.out.empty()) LOOM_TRY(d.ops().gemm({dz, a.x, w.out, true, false, w.accumulate}));
-  LOOM_ASSIGN(const Target b, d.place(a.bias, true));
+  LOOM_ASSIGN(const Target b, d.gradient_target(a.bias, true));
   if (!b.out.empty()) LOOM_TRY(d.ops().reduce_cols({dz, b.out, b.accumulate}));
   return {};
 }
@@ -156,13 +156,13 @@ Status check(const GemmArgs& args) {
 Status gradient_rule(Differentiator& d, const GemmArgs& g) {
   const Tensor dy = d.of(g.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Target a, d.place(g.a, true));
+  LOOM_ASSIGN(const Target a, d.gradient_target(g.a, true));
   if (!a.out.empty()) {
     GemmArgs da{dy, g.b, a.out, false, !g.b_transposed, a.accumulate};
     if (g.a_transposed) da = {g.b, dy, a.out, g.b_transposed, true, a.accumulate};
     LOOM_TRY(d.ops().gemm(da));
   }
-  LOOM_ASSIGN(const Target b, d.place(g.b, true));
+  LOOM_ASSIGN(const Target b, d.gradient_target(g.b, true));
   if (b.out.empty()) return {};
   GemmArgs db{g.a, dy, b.out, !g.a_transposed, false, b.accumulate};
   if (g.b_transposed) db = {dy, g.a, b.out, true, g.a_transposed, b.accumulate};
@@ -184,12 +184,12 @@ Status check(const MatmulDxArgs& args) {
 Status gradient_rule(Differentiator& d, const MatmulDxArgs& a) {
   const Tensor dy = d.of(a.dx);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Target x, d.place(a.dy));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.dy));
   if (!x.out.empty()) {
     LOOM_TRY(d.ops().matmul({dy, a.w, {}, x.out}));
     LOOM_TRY(d.accumulate(x));
   }
-  LOOM_ASSIGN(const Target w, d.place(a.w, true));
+  LOOM_ASSIGN(const Target w, d.gradient_target(a.w, true));
   return w.out.empty() ? Status{} : d.ops().gemm({a.dy, dy, w.out, true, false, w.accumulate});
 }
 
@@ -216,7 +216,7 @@ Status gradient_rule(Differentiator& d, const SquaredDistanceArgs& a) {
     LOOM_TRY(d.ops().binary({scaled, other, difference, BinaryKind::sub}));
     return d.ops().binary({difference, difference, out, BinaryKind::add});
   };
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (!x.out.empty()) {
     const Tensor sums = d.fresh(Shape{rows, 1}), mixed = d.fresh(Shape{rows, width});
     LOOM_TRY(d.ops().reduce({dy, sums, ReduceKind::sum}));
@@ -224,7 +224,7 @@ Status gradient_rule(Differentiator& d, const SquaredDistanceArgs& a) {
     LOOM_TRY(twice_difference(a.x, sums, mixed, x.out));
     LOOM_TRY(d.accumulate(x));
   }
-  LOOM_ASSIGN(const Target c, d.place(a.c));
+  LOOM_ASSIGN(const Target c, d.gradient_target(a.c));
   if (c.out.empty()) return {};
   const Tensor sums = d.fresh(Shape{centres}), mixed = d.fresh(Shape{centres, width});
   const Tensor decoded = d.fresh(Shape{centres, width});

@@ -26,8 +26,9 @@ using rules::same_shape;
 
 // Rows of the gradient are those of dy, added up at the first occurrence of their id.
 Status gather_sparse(Differentiator& d, const GatherRowsArgs& a, const Tensor& dy) {
-  const Shape places{a.ids.shape.count()};
-  const Tensor rows = d.fresh(places, DType::i32), first = d.fresh(places, DType::i32);
+  const Shape row_positions{a.ids.shape.count()};
+  const Tensor rows = d.fresh(row_positions, DType::i32),
+               first = d.fresh(row_positions, DType::i32);
   LOOM_ASSIGN(const Tensor sums, d.place_rows(a.table, rows));
   if (sums.empty()) return {};
   const Tensor seen = d.fresh(Shape{a.table.rows()}, DType::i32);
@@ -39,7 +40,7 @@ Status gather_sparse(Differentiator& d, const GatherRowsArgs& a, const Tensor& d
 // Adds column sums of t to the gradient of the parameter; cut into segments if the parameter is as
 // wide as one.
 Status give_columns(Differentiator& d, const Tensor& parameter, const Tensor& t) {
-  LOOM_ASSIGN(const Target p, d.place(parameter, true));
+  LOOM_ASSIGN(const Target p, d.gradient_target(parameter, true));
   if (p.out.empty()) return {};
   const int64_t width = parameter.shape.count();
   return d.ops().reduce_cols({matrix_over(t, t.shape.count() / width, width), p.out, p.accumulate});
@@ -63,7 +64,7 @@ Status gradient_rule(Differentiator& d, const GatherRowsArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
   if (a.sparse) return gather_sparse(d, a, dy);
-  LOOM_ASSIGN(const Target table, d.place(a.table, true));
+  LOOM_ASSIGN(const Target table, d.gradient_target(a.table, true));
   if (table.out.empty()) return {};
   if (!table.accumulate) LOOM_TRY(d.ops().fill({table.out, 0.0f}));
   return d.ops().scatter_add_rows({dy, a.ids, table.out, a.skip});
@@ -117,7 +118,7 @@ Status gradient_rule(Differentiator& d, const NormArgs& a) {
   n.eps = a.eps;
   n.kind = a.kind;
   n.segments = a.segments;
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   n.dx = x.out.empty() ? d.fresh(a.x.shape) : x.out;
   if (d.wants(a.gamma)) n.scaled = d.fresh(a.x.shape);
   LOOM_TRY(d.ops().norm_dx(n));
@@ -149,7 +150,7 @@ Status check(const SoftmaxArgs& args) {
 Status gradient_rule(Differentiator& d, const SoftmaxArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (x.out.empty()) return {};
   LOOM_TRY(d.ops().softmax_dx({a.y, dy, x.out, a.scale}));
   return d.accumulate(x);
@@ -174,7 +175,7 @@ Status check(const EntmaxArgs& args) {
 Status gradient_rule(Differentiator& d, const EntmaxArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (x.out.empty()) return {};
   LOOM_TRY(d.ops().entmax_dx({a.y, dy, x.out, a.scale, a.alpha}));
   return d.accumulate(x);
@@ -204,7 +205,7 @@ Status gradient_rule(Differentiator& d, const ReduceArgs& a) {
   if (a.kind == ReduceKind::max) {
     return make_error(Code::unsupported, "the largest value of a row has no gradient rule");
   }
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (x.out.empty()) return {};
   dy.shape = Shape{a.x.rows(), 1};  // one value per row
   dy.row_stride = 1;
@@ -235,7 +236,7 @@ Status check(const ReduceColsArgs& args) {
 Status gradient_rule(Differentiator& d, const ReduceColsArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Target x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.gradient_target(a.x));
   if (x.out.empty()) return {};
   const Tensor zeros = d.fresh(x.out.shape);
   LOOM_TRY(d.ops().fill({zeros, 0.0f}));

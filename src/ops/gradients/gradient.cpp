@@ -124,7 +124,7 @@ Differentiator::Part Differentiator::part_of(const Slot& slot, const Tensor& t) 
   return part;
 }
 
-Result<Differentiator::Target> Differentiator::place(const Tensor& t, bool adds) {
+Result<Differentiator::Target> Differentiator::gradient_target(const Tensor& t, bool adds) {
   Target p;
   const int64_t index = find(t);
   if (index < 0 || !slots_[static_cast<size_t>(index)].computed()) return p;

@@ -76,8 +76,8 @@ class Differentiator {
     Tensor target;  // not empty: out is a temporary that accumulate() adds to target
   };
   // `adds`: the op that the rule will record can add to its output.
-  Result<Target> place(const Tensor& t, bool adds = false);
-  Status accumulate(const Target& place);
+  Result<Target> gradient_target(const Tensor& t, bool adds = false);
+  Status accumulate(const Target& gradient_target);
   // The target of a sparse gradient with these rows: a matrix to be written. Empty means that the
   // gradient is not needed. Errors: another contribution exists, or the gradient is to be stored.
   Result<Tensor> place_rows(const Tensor& t, const Tensor& rows);
@@ -87,7 +87,7 @@ class Differentiator {
     return find(t) >= 0 && slots_[static_cast<size_t>(find(t))].asked();
   }
   bool has_slopes() const { return slopes_; }
-  Status tell(const Product& product) const {
+  Status note_product(const Product& product) const {
     return on_product_ ? on_product_(product) : Status{};
   }
   Recorder& ops() { return recorder_; }

@@ -10,16 +10,17 @@
 namespace loom::core {
 
 // The pages of row r; may be null: positions are kept in their order.
-inline const int32_t* pages_of(const Tensor& places, int64_t r) {
-  if (places.empty() || places.cols() == 2) return nullptr;
-  return places.i32() + r * places.row_stride + 2;
+inline const int32_t* pages_of(const Tensor& row_positions, int64_t r) {
+  if (row_positions.empty() || row_positions.cols() == 2) return nullptr;
+  return row_positions.i32() + r * row_positions.row_stride + 2;
 }
 inline int64_t page_of(const int32_t* pages, int64_t group) {
   return pages != nullptr ? pages[group] : group;
 }
 // The number of positions that a row can name.
-inline int64_t positions_of(const Tensor& places, int64_t capacity) {
-  return places.empty() || places.cols() == 2 ? capacity : (places.cols() - 2) * 16;
+inline int64_t positions_of(const Tensor& row_positions, int64_t capacity) {
+  return row_positions.empty() || row_positions.cols() == 2 ? capacity
+                                                            : (row_positions.cols() - 2) * 16;
 }
 
 }  // namespace loom::core

@@ -15,19 +15,19 @@ constexpr int64_t kSmallValues = 256, kSmallTerms = 2048;
 constexpr int64_t kPassing = 3;
 
 bool small(const Command& command) {
-  bool few = false;
+  bool is_small = false;
   with_args(command, [&](const auto& args) {
     using Args = std::decay_t<decltype(args)>;
     if constexpr (std::is_same_v<Args, FillArgs> || std::is_same_v<Args, UnaryArgs> ||
                   std::is_same_v<Args, BinaryArgs>) {
-      few = args.y.shape.count() <= kSmallValues;
+      is_small = args.y.shape.count() <= kSmallValues;
     } else if constexpr (std::is_same_v<Args, ReduceArgs> || std::is_same_v<Args, ReduceColsArgs>) {
-      few = args.x.shape.count() <= kSmallTerms;
+      is_small = args.x.shape.count() <= kSmallTerms;
     } else if constexpr (std::is_same_v<Args, LossArgs>) {
-      few = args.pred.shape.count() <= kSmallTerms;
+      is_small = args.pred.shape.count() <= kSmallTerms;
     }
   });
-  return few;
+  return is_small;
 }
 
 // The input of the activation whose derivative `command` takes; may be null: another command.
@@ -67,10 +67,10 @@ void move(std::vector<Command>& commands, AllUses& uses, size_t from, size_t to)
 void gather(std::vector<Command>& commands, AllUses& uses) {
   for (size_t j = 1; j < commands.size(); ++j) {
     const std::byte* slope = slope_of(commands[j]);
-    const bool few = slope == nullptr && small(commands[j]);
-    if (slope == nullptr && !few) continue;
+    const bool is_small = slope == nullptr && small(commands[j]);
+    if (slope == nullptr && !is_small) continue;
     for (size_t i = j; i-- > 0 && j - i <= kWindow;) {
-      if (few ? small(commands[i]) : result_of_product(commands[i]) == slope) {
+      if (is_small ? small(commands[i]) : result_of_product(commands[i]) == slope) {
         move(commands, uses, j, i + 1);
         break;
       }

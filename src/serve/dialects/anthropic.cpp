@@ -58,7 +58,7 @@ Status take_output_config(const JsonValue& value, std::string_view name, Request
 
 const std::vector<BodyField<Request>>& fields() {
   static const std::vector<BodyField<Request>> table = {
-      kept_field("messages", &Request::messages),
+      json_field("messages", &Request::messages),
       {"system", take_system},
       text_field<Request>("max_tokens", take_max_tokens),
       sampler_field<Request>("temperature", "temperature"),
@@ -69,8 +69,8 @@ const std::vector<BodyField<Request>>& fields() {
       text_field<Request>("stream", take_stream),
       text_field<Request>("resumable", take_resumable),
       text_field<Request>("cache_salt", take_cache_salt),
-      kept_field("tools", &Request::tools),
-      kept_field("tool_choice", &Request::choice),
+      json_field("tools", &Request::tools),
+      json_field("tool_choice", &Request::choice),
       {"thinking", take_thinking},
       ignored_field<Request>("model"),
       {"output_config", take_output_config},
@@ -128,11 +128,11 @@ class Messages final : public Dialect {
                "message_delta") +
            sse(object("type", "message_stop"), "message_stop");
   }
-  std::string broken(const Error& error) override {
+  std::string on_error(const Error& error) override {
     const ErrorKind kind = kind_of(error);
     return sse(anthropic_error(kind.status, kind.type, error), "error");
   }
-  JsonValue whole(const std::vector<TextEnd>& texts) override {
+  JsonValue complete(const std::vector<TextEnd>& texts) override {
     const TextEnd& end = texts.front();
     JsonValue content = JsonValue::array();
     if (replies_.empty()) {
@@ -279,7 +279,7 @@ Status add_blocks(const Service& service, const JsonValue& message, const std::s
                   std::vector<ChatTurn>& out) {
   ChatTurn turn;
   turn.role = message.find("role")->text();
-  bool said = false;
+  bool has_text = false;
   for (const JsonValue& block : message.find("content")->elements()) {
     const JsonValue *type = block.find("type"), *content = block.find("content");
     const std::string kind = type != nullptr ? type->text() : "";
@@ -305,10 +305,10 @@ Status add_blocks(const Service& service, const JsonValue& message, const std::s
       LOOM_ASSIGN(const std::string more, content_text(list(block), where + ".content"));
       if (!turn.content.empty()) turn.content += service.separator();
       turn.content += more;
-      said = true;
+      has_text = true;
     }
   }
-  if (said || !turn.tool_calls.empty()) out.push_back(std::move(turn));
+  if (has_text || !turn.tool_calls.empty()) out.push_back(std::move(turn));
   return {};
 }
 

@@ -109,7 +109,7 @@ Status render(const Service& service, const std::vector<ChatTurn>& turns, const 
 
 // Instructions about tools for a model whose template has none, in the call format that most models
 // were trained with.
-std::string told_tools(const JsonValue& tools) {
+std::string prompt_tools(const JsonValue& tools) {
   std::string out =
       "You may call functions to answer. These are known, one JSON object on each line:\n<tools>\n";
   for (const JsonValue& tool : tools.elements()) out += dump_json(tool) + "\n";
@@ -120,7 +120,7 @@ std::string told_tools(const JsonValue& tools) {
 
 // A conversation for such a template. The first turn lists the tools; calls and results become text
 // of the assistant and of the user.
-std::vector<ChatTurn> told_turns(std::vector<ChatTurn> turns, const JsonValue& tools) {
+std::vector<ChatTurn> prompt_turns(std::vector<ChatTurn> turns, const JsonValue& tools) {
   for (ChatTurn& turn : turns) {
     for (const ToolCall& call : turn.tool_calls) {
       const JsonValue name = JsonValue::string(call.name);
@@ -139,7 +139,7 @@ std::vector<ChatTurn> told_turns(std::vector<ChatTurn> turns, const JsonValue& t
     turns.insert(turns.begin(), ChatTurn{"system", ""});
   if (!tells) return turns;
   std::string& first = turns.front().content;
-  first += cat(first.empty() ? "" : "\n\n", told_tools(tools));
+  first += cat(first.empty() ? "" : "\n\n", prompt_tools(tools));
   return turns;
 }
 
@@ -226,11 +226,12 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   // A conversation may have calls although its tools are no longer offered.
   const bool called = std::ranges::any_of(
       given, [](const ChatTurn& turn) { return turn.role == "tool" || !turn.tool_calls.empty(); });
-  const bool told = format.syntax == ToolFormat::Syntax::none && (called || !prompt.tools.empty());
+  const bool in_prompt =
+      format.syntax == ToolFormat::Syntax::none && (called || !prompt.tools.empty());
   const JsonValue offered = prompt.tools.empty() ? JsonValue::array() : *fields.tools;
-  const std::vector<ChatTurn> turns = told ? told_turns(given, offered) : given;
+  const std::vector<ChatTurn> turns = in_prompt ? prompt_turns(given, offered) : given;
   LOOM_ASSIGN(options.variables, variables_of(service, fields));
-  if (!told) options.tools = prompt.tools;
+  if (!in_prompt) options.tools = prompt.tools;
   LOOM_TRY(render(service, turns, fields, options, prompt.text));
   LOOM_ASSIGN(prompt.ids, service.tokenize(prompt.text, reply, false));
   const std::string_view source = service.model().chat_template();

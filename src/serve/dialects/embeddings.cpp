@@ -29,7 +29,7 @@ struct VectorRequest {
 using VectorField = BodyField<VectorRequest>;
 
 VectorField input_field(std::string_view name) {
-  return kept_field(name, &VectorRequest::input);
+  return json_field(name, &VectorRequest::input);
 }
 
 VectorField option_text(std::string_view name, std::string EmbedOptions::*where) {
@@ -90,7 +90,7 @@ Result<Inputs> read_inputs(const Service& service, const JsonValue* value, const
 }
 
 using Vectors = std::vector<TextEmbedding>;
-using Tell = std::function<JsonValue(const Vectors& found, double seconds)>;
+using ReportFn = std::function<JsonValue(const Vectors& found, double seconds)>;
 
 // Refuses results if a model file has changed.
 void send_result(HttpReply& reply, const Dialect& errors, const Result<JsonValue>& result) {
@@ -106,7 +106,7 @@ Error full() {
 
 // Computes the embeddings of a request; `tell` formats the result.
 Status compute(Service& service, VectorRequest request, const std::shared_ptr<HttpReply>& reply,
-               const Dialect& errors, Tell tell) {
+               const Dialect& errors, ReportFn report_field) {
   LOOM_ASSIGN(Inputs inputs, read_inputs(service, request.input, *reply));
   for (const std::string& text : inputs.texts)
     LOOM_TRY(service.check_text(text, kMaxDocumentBytes));
@@ -115,15 +115,15 @@ Status compute(Service& service, VectorRequest request, const std::shared_ptr<Ht
   options.progress = [&service, reply](int64_t, int64_t) {
     return !reply->gone() && !service.stopping();
   };
-  const auto work = [&service, reply, &errors, tell = std::move(tell), inputs = std::move(inputs),
-                     options = std::move(options)] {
+  const auto work = [&service, reply, &errors, report_field = std::move(report_field),
+                     inputs = std::move(inputs), options = std::move(options)] {
     const auto begin = std::chrono::steady_clock::now();
     const Model& model = service.model();
     const Result<Vectors> found = inputs.texts.empty() ? model.embed_tokens(inputs.ids, options)
                                                        : model.embed(inputs.texts, options);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     send_result(*reply, errors,
-                found.ok() ? Result<JsonValue>(tell(*found, took.count()))
+                found.ok() ? Result<JsonValue>(report_field(*found, took.count()))
                            : Result<JsonValue>(found.error()));
   };
   const bool taken = service.compute(
@@ -178,7 +178,7 @@ Status openai_embeddings(Service& service, const JsonValue& body,
     return invalid(cat("encoding_format must be \"float\" or \"base64\"; got \"",
                        printable(request.format), "\""));
   const bool plain = request.format == "float";
-  const auto tell = [plain, &service](const Vectors& found, double) {
+  const auto report_field = [plain, &service](const Vectors& found, double) {
     JsonValue data = JsonValue::array();
     for (size_t i = 0; i < found.size(); ++i) {
       const std::vector<float>& values = found[i].values;
@@ -188,7 +188,7 @@ Status openai_embeddings(Service& service, const JsonValue& body,
     return object("object", "list", "data", std::move(data), "model",
                   std::string_view(service.name()), "usage", usage_of(tokens_of(found)));
   };
-  return compute(service, std::move(request), reply, openai_errors(), tell);
+  return compute(service, std::move(request), reply, openai_errors(), report_field);
 }
 
 // Handled while the fields are read.
@@ -213,14 +213,14 @@ Status ollama_embed(Service& service, const JsonValue& body,
   VectorRequest request;
   LOOM_TRY(take_fields<VectorRequest>(body, ollama_embed_fields(), service.strict(), request));
   if (request.keep_alive) service.keep_alive(*request.keep_alive);
-  const auto tell = [&service](const Vectors& found, double seconds) {
+  const auto report_field = [&service](const Vectors& found, double seconds) {
     JsonValue rows = JsonValue::array();
     for (const TextEmbedding& one : found) rows.push(numbers(one.values));
     return object("model", std::string_view(service.name()), "embeddings", std::move(rows),
                   "total_duration", static_cast<int64_t>(seconds * 1e9), "load_duration", 0,
                   "prompt_eval_count", tokens_of(found));
   };
-  return compute(service, std::move(request), reply, ollama_errors(), tell);
+  return compute(service, std::move(request), reply, ollama_errors(), report_field);
 }
 
 const std::vector<VectorField>& ollama_embeddings_fields() {
@@ -263,13 +263,13 @@ Status native_embedding(Service& service, const JsonValue& body,
                         const std::shared_ptr<HttpReply>& reply) {
   VectorRequest request;
   LOOM_TRY(take_fields<VectorRequest>(body, native_embedding_fields(), service.strict(), request));
-  const auto tell = [](const Vectors& found, double) {
+  const auto report_field = [](const Vectors& found, double) {
     JsonValue out = JsonValue::array();
     for (size_t i = 0; i < found.size(); ++i)
       out.push(object("index", i, "embedding", list(numbers(found[i].values))));
     return out;
   };
-  return compute(service, std::move(request), reply, openai_errors(), tell);
+  return compute(service, std::move(request), reply, openai_errors(), report_field);
 }
 
 struct RankRequest {
@@ -297,8 +297,8 @@ Result<std::vector<std::string>> read_documents(const JsonValue* value) {
 const std::vector<BodyField<RankRequest>>& rank_fields() {
   static const std::vector<BodyField<RankRequest>> fields = {
       string_field("query", &RankRequest::query),
-      kept_field("documents", &RankRequest::documents),
-      kept_field("texts", &RankRequest::texts),
+      json_field("documents", &RankRequest::documents),
+      json_field("texts", &RankRequest::texts),
       {"top_n", [](const JsonValue& v, std::string_view name,
                    RankRequest& r) { return take_int(v, name, 1, 1 << 24, r.top); }},
       bool_field("return_documents", &RankRequest::with_documents),

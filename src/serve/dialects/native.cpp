@@ -27,7 +27,7 @@ std::vector<RequestField> with_samplers(std::vector<RequestField> own) {
 
 const std::vector<RequestField>& fields() {
   static const std::vector<RequestField> table = with_samplers({
-      kept_field("prompt", &Request::prompt),
+      json_field("prompt", &Request::prompt),
       bool_field("return_tokens", &Request::return_tokens),
       {"response_fields", [](const JsonValue& v, std::string_view name,
                              Request& r) { return take_texts(v, name, 256, r.response_fields); }},
@@ -151,7 +151,7 @@ class Native final : public Dialect {
         slots_(request.text.prompts.size()),
         chances_(request.text.prompts.size(), JsonValue::array()) {}
 
-  void began(size_t i, int64_t sequence) override { slots_[i] = sequence; }
+  void on_start(size_t i, int64_t sequence) override { slots_[i] = sequence; }
 
   std::string piece(size_t i, std::string_view text, const Token* token) override {
     JsonValue out =
@@ -170,14 +170,14 @@ class Native final : public Dialect {
     return sse(out);
   }
   std::string last(size_t i, const TextEnd& end) override { return sse(whole_of(i, "", end)); }
-  std::string broken(const Error& error) override {
+  std::string on_error(const Error& error) override {
     const ErrorKind kind = kind_of(error);
     return sse(openai_error(kind.status, kind.type, error));
   }
   void note(size_t i, const Token& token) override {
     if (options_.logprobs) chances_[i].push(chance(token));
   }
-  JsonValue whole(const std::vector<TextEnd>& texts) override {
+  JsonValue complete(const std::vector<TextEnd>& texts) override {
     if (!many_) return whole_of(0, texts.front().text.text, texts.front());
     JsonValue out = JsonValue::array();
     for (size_t i = 0; i < texts.size(); ++i) out.push(whole_of(i, texts[i].text.text, texts[i]));

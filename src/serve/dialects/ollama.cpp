@@ -61,7 +61,7 @@ const std::vector<RequestField>& fields() {
        }},
       string_field("prompt", &Request::prompt),
       string_field("system", &Request::system),
-      kept_field("messages", &Request::messages),
+      json_field("messages", &Request::messages),
       bool_field("raw", &Request::raw),
       text_field<Request>("stream", take_stream),
       text_field<Request>("cache_salt", take_cache_salt),
@@ -137,10 +137,10 @@ class Lines final : public Dialect {
     add_end(ended, end);
     return out + dump_json(ended) + "\n";
   }
-  std::string broken(const Error& error) override {
+  std::string on_error(const Error& error) override {
     return dump_json(object("error", std::string_view(message_of(error)))) + "\n";
   }
-  JsonValue whole(const std::vector<TextEnd>& texts) override {
+  JsonValue complete(const std::vector<TextEnd>& texts) override {
     const TextEnd& end = texts.front();
     JsonValue out;
     if (replies_.empty()) {

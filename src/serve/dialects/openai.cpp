@@ -84,7 +84,7 @@ const Fields& chat_fields() {
   using R = OpenAiRequest;
   static const Fields fields = joined(
       {
-          kept_field("messages", &R::messages),
+          json_field("messages", &R::messages),
           {"logprobs", [](const JsonValue& v, std::string_view name,
                           R& r) { return take_bool(v, name, r.text.options.logprobs); }},
           {"top_logprobs",
@@ -129,7 +129,7 @@ const Fields& completion_fields() {
   using R = OpenAiRequest;
   static const Fields fields = joined(
       {
-          kept_field("prompt", &R::prompt),
+          json_field("prompt", &R::prompt),
           bool_field("echo", &R::echo),
           {"logprobs",
            [](const JsonValue& v, std::string_view name, R& r) {
@@ -186,7 +186,7 @@ class OpenAiDialect : public Dialect {
     }
     return out + "data: [DONE]\n\n";
   }
-  std::string broken(const Error& error) override {
+  std::string on_error(const Error& error) override {
     const ErrorKind kind = kind_of(error);
     return sse(openai_error(kind.status, kind.type, error));
   }
@@ -274,14 +274,14 @@ class ChatDialect final : public OpenAiDialect {
                               "finish_reason", reason(i, end.text.stop)));
   }
   void note(size_t i, const Token& token) override { chances_[i].push(chance(token)); }
-  JsonValue whole(const std::vector<TextEnd>& texts) override {
+  JsonValue complete(const std::vector<TextEnd>& texts) override {
     JsonValue choices = JsonValue::array();
     for (size_t i = 0; i < texts.size(); ++i) {
       JsonValue chances;
       if (tells_) chances = object("content", std::move(chances_[i]), "refusal", JsonValue());
-      JsonValue said = message(i, texts[i].text.text);
-      choices.push(object("index", i, "message", std::move(said), "logprobs", std::move(chances),
-                          "finish_reason", reason(i, texts[i].text.stop)));
+      JsonValue choice_message = message(i, texts[i].text.text);
+      choices.push(object("index", i, "message", std::move(choice_message), "logprobs",
+                          std::move(chances), "finish_reason", reason(i, texts[i].text.stop)));
     }
     JsonValue out = head(false);
     out.add("choices", std::move(choices));
@@ -422,7 +422,7 @@ class CompletionDialect final : public OpenAiDialect {
                         finish_reason(end.text.stop)));
   }
   void note(size_t i, const Token& token) override { add(i, lists_[i], token); }
-  JsonValue whole(const std::vector<TextEnd>& texts) override {
+  JsonValue complete(const std::vector<TextEnd>& texts) override {
     JsonValue choices = JsonValue::array();
     for (size_t i = 0; i < texts.size(); ++i) {
       choices.push(object("index", i, "text", std::string_view(echo(i).text + texts[i].text.text),

@@ -56,7 +56,7 @@ Result<JsonValue> tools_of(const JsonValue& tools) {
 
 const std::vector<BodyField<Request>>& fields() {
   static const std::vector<BodyField<Request>> table = {
-      kept_field("input", &Request::input),
+      json_field("input", &Request::input),
       string_field("instructions", &Request::instructions),
       text_field<Request>("max_output_tokens", take_max_tokens),
       sampler_field<Request>("temperature", "temperature"),
@@ -134,11 +134,11 @@ class Responses final : public Dialect {
     const char* status = status_of(end);
     return rest + event(cat("response.", status), "response", response(status, &end));
   }
-  std::string broken(const Error& error) override {
+  std::string on_error(const Error& error) override {
     return event("error", "code", kind_of(error).type, "message",
                  std::string_view(message_of(error)), "param", JsonValue());
   }
-  JsonValue whole(const std::vector<TextEnd>& texts) override {
+  JsonValue complete(const std::vector<TextEnd>& texts) override {
     const TextEnd& end = texts.front();
     pieces(read(end.text.text));
     close_all();

@@ -151,7 +151,7 @@ void add_vllm_fields(std::vector<BodyField<R>>& own) {
 }
 // Stored unparsed, to be read after the other fields.
 template <class R>
-BodyField<R> kept_field(std::string_view name, const JsonValue* R::*where) {
+BodyField<R> json_field(std::string_view name, const JsonValue* R::*where) {
   return {name, [where](const JsonValue& value, std::string_view, R& to) {
             to.*where = &value;
             return Status();

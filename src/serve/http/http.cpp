@@ -106,7 +106,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void greeted(const NetError& failed);
   void say_farewell();
   void discard();
-  void heard(PeerState state);
+  void on_peer_state(PeerState state);
   void deadline(std::chrono::milliseconds time);
   bool reserve_body();
   void release_body();
@@ -306,7 +306,7 @@ void Connection::deadline(std::chrono::milliseconds time) {
   });
 }
 
-void Connection::heard(PeerState state) {
+void Connection::on_peer_state(PeerState state) {
   state_ = state;
   since_ = std::chrono::steady_clock::now();
 }
@@ -314,7 +314,7 @@ void Connection::heard(PeerState state) {
 // Only its own connection waits for a handshake; it counts as a silent one when a slot is needed.
 void Connection::start(const TlsContext& tls) {
   if (tls == nullptr) return read_request();
-  heard(PeerState::unheard);
+  on_peer_state(PeerState::unheard);
   deadline(server_.limits.handshake_time);
   stream_.socket().async_receive(asio::buffer(&first_, 1), asio::socket_base::message_peek,
                                  [me = shared_from_this(), tls](const NetError& failed, size_t) {
@@ -344,7 +344,7 @@ void Connection::greeted(const NetError& failed) {
 
 void Connection::read_request() {
   if (!server_.accepting() && number_ > 0) return shut();
-  heard(number_ == 0 ? PeerState::unheard : PeerState::idle);
+  on_peer_state(number_ == 0 ? PeerState::unheard : PeerState::idle);
   parser_.emplace();
   parser_->header_limit(server_.limits.header_bytes);
   parser_->body_limit(server_.limits.body_bytes);
@@ -374,7 +374,7 @@ void Connection::got_head() {
     return refuse(*fault);
   if (!reserve_body())
     return refuse({503, "too many large requests at a time; try again in a moment"});
-  heard(PeerState::sending);
+  on_peer_state(PeerState::sending);
   deadline(server_.limits.request_time);
   parser_->eager(true);
   if (!version_11 || to_lower_ascii(request_.header("Expect")) != "100-continue")
@@ -395,7 +395,7 @@ void Connection::read_body() {
                           if (failed && !is_of_http(failed)) return me->shut();
                           me->guard([&] {
                             if (failed) return me->refuse(fault_of(failed, me->server_.limits));
-                            me->heard(PeerState::sending);
+                            me->on_peer_state(PeerState::sending);
                             me->read_body();
                           });
                         });
@@ -424,7 +424,7 @@ void Connection::refuse(const HttpFault& fault) {
   keep_alive_ = false;
   head_only_ = false;
   refused_ = true;
-  heard(PeerState::unheard);
+  on_peer_state(PeerState::unheard);
   replying_ = true;
   ++number_;
   answer(number_, std::move(bytes), true);
@@ -440,7 +440,7 @@ void Connection::got_request() {
   replying_ = true;
   last_ = false;
   ++number_;
-  heard(PeerState::served);
+  on_peer_state(PeerState::served);
   std::shared_ptr<Reply> reply;
   if (!try_again([&] { reply = std::make_shared<Reply>(shared_from_this(), number_); }))
     return shut();
@@ -523,7 +523,7 @@ void Connection::finish_reply() {
   replying_ = false;
   last_ = false;
   if (!keep_alive_) return say_farewell();
-  heard(PeerState::idle);
+  on_peer_state(PeerState::idle);
   if (!watching_) {
     if (!try_again([this] { read_request(); })) shut();
     return;
@@ -538,7 +538,7 @@ void Connection::finish_reply() {
 // truncated.
 void Connection::say_farewell() {
   closing_ = true;
-  heard(PeerState::unheard);
+  on_peer_state(PeerState::unheard);
   const auto close = [me = shared_from_this()](NetError error) {
     me->stream_.socket().shutdown(asio::socket_base::shutdown_send, error);
     if (!me->refused_) return me->shut();

@@ -47,7 +47,7 @@ class HttpReply {
   // The API key of the request, if the server requires one.
   virtual std::string_view caller() const { return {}; }
   // Adds a number to the request's log line; call it before the reply ends.
-  virtual void tell(const char* /*name*/, int64_t /*value*/) {}
+  virtual void report_field(const char* /*name*/, int64_t /*value*/) {}
 };
 
 using HttpHandler = std::function<void(HttpRequest request, std::shared_ptr<HttpReply> reply)>;

@@ -72,7 +72,7 @@ class ForwardingReply : public HttpReply {
   void end() override { reply_->end(); }
   bool gone() const override { return reply_->gone(); }
   std::string_view caller() const override { return reply_->caller(); }
-  void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
+  void report_field(const char* name, int64_t value) override { reply_->report_field(name, value); }
 
  protected:
   std::shared_ptr<HttpReply> reply_;

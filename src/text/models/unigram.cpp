@@ -47,11 +47,11 @@ Result<std::unique_ptr<WordModel>> Unigram::make(const UnigramSpec& spec,
 
 // Offers every token that starts at `at` as the end of a path to the position after it.
 void Unigram::extend(std::string_view word, size_t at, Scratch& scratch) const {
-  const double before = scratch.places[at].score;
+  const double before = scratch.best_at[at].score;
   const auto offer = [&](size_t end, int32_t id, double score) {
-    Scratch::Place& place = scratch.places[end];
-    if (place.from >= 0 && !(before + score > place.score)) return;
-    place = {before + score, static_cast<int32_t>(at), id};
+    Scratch::Best& best = scratch.best_at[end];
+    if (best.from >= 0 && !(before + score > best.score)) return;
+    best = {before + score, static_cast<int32_t>(at), id};
   };
   const size_t first = code_point_at(word, at).length;
   const size_t last = std::min(word.size(), at + longest_token_);
@@ -91,7 +91,7 @@ Status Unigram::encode(std::string_view word, Budget& budget, Scratch& scratch,
                        std::vector<int32_t>& ids) const {
   if (word.empty()) return {};
   if (word.size() >= INT32_MAX) return invalid("a word of more than 2 GiB");
-  scratch.places.assign(word.size() + 1, {});
+  scratch.best_at.assign(word.size() + 1, {});
   for (size_t at = 0; at < word.size(); at += code_point_at(word, at).length) {
     if (budget.stopped(std::min(longest_token_, word.size() - at))) return Budget::stop_error();
     extend(word, at, scratch);
@@ -102,9 +102,9 @@ Status Unigram::encode(std::string_view word, Budget& budget, Scratch& scratch,
   bool fusing = false;
   for (size_t end = word.size(); end > 0;) {
     if (budget.stopped(1)) return Budget::stop_error();
-    const Scratch::Place& place = scratch.places[end];
-    const auto from = static_cast<size_t>(place.from);
-    const bool unknown = unknown_ >= 0 && place.id == unknown_;
+    const Scratch::Best& best = scratch.best_at[end];
+    const auto from = static_cast<size_t>(best.from);
+    const bool unknown = unknown_ >= 0 && best.id == unknown_;
     if (unknown && fusing) {
       pieces.back().first = from;
     } else {

@@ -32,14 +32,14 @@ class WordModel {
     };
     // Only for Unigram: the best path to a position in the word: its score, and the start and id of
     // its last token.
-    struct Place {
+    struct Best {
       double score = 0;
       int32_t from = -1, id = -1;
     };
     std::vector<Symbol> symbols;
     std::vector<Candidate> queue;
     std::string key;
-    std::vector<Place> places;
+    std::vector<Best> best_at;
     std::vector<std::pair<size_t, size_t>> pieces;
   };
 

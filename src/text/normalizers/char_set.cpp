@@ -154,22 +154,23 @@ void each_run(std::span<const uint32_t> table, const Take& take) {
   }
 }
 
-void add_categories(uint32_t wanted, std::vector<CodeRange>& out) {
+void add_categories(uint32_t categories_mask, std::vector<CodeRange>& out) {
   constexpr uint32_t kBoth = bit(Lu) | bit(Ll);
   each_run(kCategories, [&](char32_t first, char32_t last, uint8_t value) {
-    const bool all = value == alternating ? (wanted & kBoth) == kBoth : (wanted >> value & 1) != 0;
+    const bool all = value == alternating ? (categories_mask & kBoth) == kBoth
+                                          : (categories_mask >> value & 1) != 0;
     if (all) {
       out.push_back({first, last});
-    } else if (value == alternating && (wanted & kBoth) != 0) {
-      for (char32_t c = first + ((wanted & bit(Lu)) != 0 ? 0 : 1); c <= last; c += 2)
+    } else if (value == alternating && (categories_mask & kBoth) != 0) {
+      for (char32_t c = first + ((categories_mask & bit(Lu)) != 0 ? 0 : 1); c <= last; c += 2)
         out.push_back({c, c});
     }
   });
 }
 
-std::vector<CodeRange> categories(uint32_t wanted, std::span<const CodeRange> more = {}) {
+std::vector<CodeRange> categories(uint32_t categories_mask, std::span<const CodeRange> more = {}) {
   std::vector<CodeRange> out(more.begin(), more.end());
-  add_categories(wanted, out);
+  add_categories(categories_mask, out);
   return out;
 }
 

@@ -235,9 +235,9 @@ void PreTokenizer::mark_spaces(const Step& step, PieceList& list) {
     const size_t begin = text.size();
     const bool marked =
         old.substr(0, 1) == " " || old.substr(0, step.replacement.size()) == step.replacement;
-    const bool wanted = step.prepend == PrependScheme::always ||
-                        (step.prepend == PrependScheme::first && piece.at_zero);
-    if (wanted && !marked && !old.empty()) text += step.replacement;
+    const bool adds_prefix = step.prepend == PrependScheme::always ||
+                             (step.prepend == PrependScheme::first && piece.at_zero);
+    if (adds_prefix && !marked && !old.empty()) text += step.replacement;
     size_t from_zero = 0;
     for (size_t i = 0; i < old.size(); ++i) {
       if (old[i] == ' ') {

@@ -50,12 +50,12 @@ JsonValue progress_json(const TrainerProgress& progress) {
   JsonValue out = JsonValue::object();
   for (const ProgressField& f : kProgress) out.add(f.name, JsonValue::integer(progress.*f.member));
   out.add("best_loss", JsonValue::real(progress.best_loss));
-  const EpochPlace& place = progress.place;
-  if (place.batch == 0) return out;
-  out.add("batch", JsonValue::integer(place.batch));
-  out.add("batches_dropped", JsonValue::integer(place.dropped));
-  out.add("loss_sum", JsonValue::real(place.sum));
-  out.add("loss_counted", JsonValue::real(place.counted));
+  const EpochPosition& position = progress.position;
+  if (position.batch == 0) return out;
+  out.add("batch", JsonValue::integer(position.batch));
+  out.add("batches_dropped", JsonValue::integer(position.dropped));
+  out.add("loss_sum", JsonValue::real(position.sum));
+  out.add("loss_counted", JsonValue::real(position.counted));
   return out;
 }
 
@@ -83,11 +83,11 @@ Result<TrainerProgress> read_progress(const JsonValue& json, const std::string& 
   }
   LOOM_ASSIGN(progress.best_loss, read_real(json, "best_loss", where));
   if (json.find("batch") == nullptr) return progress;
-  EpochPlace& place = progress.place;
-  LOOM_ASSIGN(place.batch, read_count(json, "batch", where));
-  LOOM_ASSIGN(place.dropped, read_count(json, "batches_dropped", where));
-  LOOM_ASSIGN(place.sum, read_real(json, "loss_sum", where));
-  LOOM_ASSIGN(place.counted, read_real(json, "loss_counted", where));
+  EpochPosition& position = progress.position;
+  LOOM_ASSIGN(position.batch, read_count(json, "batch", where));
+  LOOM_ASSIGN(position.dropped, read_count(json, "batches_dropped", where));
+  LOOM_ASSIGN(position.sum, read_real(json, "loss_sum", where));
+  LOOM_ASSIGN(position.counted, read_real(json, "loss_counted", where));
   return progress;
 }
 

@@ -269,10 +269,10 @@ Status load_weights(const WeightSource& source, Trainer& trainer) {
   for (size_t i = 0; i < network.params().size(); ++i) {
     Param& param = network.param(static_cast<int>(i));
     LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
-    if (!param.spec.matrix() || !weight.place || weight.stored != param.tensor.dtype) continue;
+    if (!param.spec.matrix() || !weight.copy_row || weight.stored != param.tensor.dtype) continue;
     const R16 matrix = r16_geometry(param.tensor.dtype, param.spec.shape[0], param.spec.shape[1]);
     for (int64_t row = 0; row < param.spec.shape[0]; ++row)
-      LOOM_TRY(weight.place(row, matrix, param.memory.data()));
+      LOOM_TRY(weight.copy_row(row, matrix, param.memory.data()));
   }
   return trainer.step().send();
 }

@@ -33,10 +33,10 @@ long submissions = 0, shaders = 0;
 
 // The number after "name:" in LOOM_FAULT; -1 for another fault.
 long fault(const char* name) {
-  const char* wanted = std::getenv("LOOM_FAULT");
+  const char* setting = std::getenv("LOOM_FAULT");
   const size_t length = std::strlen(name);
-  if (wanted == nullptr || std::strncmp(wanted, name, length) != 0) return -1;
-  return wanted[length] == ':' ? std::atol(wanted + length + 1) : 0;
+  if (setting == nullptr || std::strncmp(setting, name, length) != 0) return -1;
+  return setting[length] == ':' ? std::atol(setting + length + 1) : 0;
 }
 
 Queue get_queue(Device d) {

@@ -157,11 +157,11 @@ struct ConvDx {
   void run(int64_t b, int64_t channel, int64_t count) const {
     const int64_t per_group = s.channels / s.groups, group = channel / per_group;
     const int64_t filters = s.filters / s.groups, in = s.in_positions();
-    const int64_t outputs = s.out_positions(), places = outputs / step;
+    const int64_t outputs = s.out_positions(), num_positions = outputs / step;
     float* const dx = a->dx.f32_row(b) + channel * in;
     float* const to = a->accumulate ? sums : dx;
     std::memset(to, 0, static_cast<size_t>(count * in) * 4);
-    for (int64_t end = places; end > 0;) {
+    for (int64_t end = num_positions; end > 0;) {
       const int64_t begin = end > band ? end - band : 0;
       const int64_t o = begin * step, n = (end - begin) * step;
       const Product<PackedColumns, PlainPanels> product{

@@ -147,7 +147,7 @@ inline LaneRange pool_inside(const PoolArgs& args) {
   if (args.windows == PoolWindows::adaptive) return {0, 0};
   const int64_t room = s.in[2] - 1 - (s.kernel[2] - 1) * s.dilation[2] + s.pad[2];
   const int64_t begin = (s.pad[2] + s.stride[2] - 1) / s.stride[2];
-  const int64_t end = room < 0 ? 0 : least_of(room / s.stride[2] + 1, s.out[2]);
+  const int64_t end = room < 0 ? 0 : min_of(room / s.stride[2] + 1, s.out[2]);
   return end - begin < 16 ? LaneRange{0, 0} : LaneRange{begin, end};
 }
 
@@ -167,7 +167,7 @@ inline void pool(const PoolArgs& args, const Lane& lane) {
     for (int64_t out = 0; out < inside.begin; ++out) pool_one(args, r, out);
     // The last sixteen may overlap earlier outputs: they get the same values again.
     for (int64_t out = inside.begin; out < inside.end; out += 16) {
-      const int64_t at = least_of(out, inside.end - 16);
+      const int64_t at = min_of(out, inside.end - 16);
       if (args.kind == PoolKind::max) {
         pool_block_max(args, r, at);
       } else {

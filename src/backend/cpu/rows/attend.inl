@@ -60,7 +60,7 @@ struct Head {
     return {begin, window > 0 && length - row > window ? row + window : length};
   }
   // The union of the positions that the rows of a block see.
-  LaneRange seen(LaneRange rows) const {
+  LaneRange allowed_rows(LaneRange rows) const {
     return {allowed(rows.begin).begin, allowed(rows.end - 1).end};
   }
   bool hides(int64_t position) const { return mask != nullptr && mask[position] == 0.0f; }
@@ -84,7 +84,7 @@ struct Weights {
 // more.
 inline void dot_rows(const Head& h, const float* a, int64_t a_stride, const float* b,
                      int64_t b_stride, LaneRange rows, const Weights& w, float* scratch) {
-  const LaneRange seen = h.seen(rows);
+  const LaneRange seen = h.allowed_rows(rows);
   const Product<RowsOf, TransposedPanels> product{{a, a_stride},
                                                   {b, b_stride, h.length},
                                                   h.width,
@@ -98,7 +98,7 @@ inline void dot_rows(const Head& h, const float* a, int64_t a_stride, const floa
 
 // Turns the scores of a block into weights: 0 if a row does not see a position of the block.
 inline void weigh_rows(const Head& h, LaneRange rows, const Weights& w) {
-  const LaneRange seen = h.seen(rows);
+  const LaneRange seen = h.allowed_rows(rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const LaneRange own = h.allowed(r);
     float* const row = w.row(r);
@@ -121,14 +121,14 @@ inline void weigh_rows(const Head& h, LaneRange rows, const Weights& w) {
 // y[r] = the sum over positions of w[r][p] * x[p].
 inline void sum_positions(const Head& h, const float* x, int64_t x_stride, LaneRange rows,
                           const Weights& w, float* y, int64_t y_stride, float* scratch) {
-  const LaneRange seen = h.seen(rows);
+  const LaneRange seen = h.allowed_rows(rows);
   const bool same_start =
       h.allowed(rows.end - 1).begin == seen.begin || seen.end - seen.begin <= kChunk;
   const bool together =
       same_start && finite_rows(x, x_stride, h.width, h.mask, seen.begin, seen.end);
   const int64_t step = together ? rows.end - rows.begin : 1;
   for (int64_t r = rows.begin; r < rows.end; r += step) {
-    const LaneRange own = h.seen({r, r + step});
+    const LaneRange own = h.allowed_rows({r, r + step});
     const float* const mask = h.mask == nullptr ? nullptr : h.mask + own.begin;
     const Product<RowsOf, MaskedPanels> product{{w.row(r) + own.begin, w.stride},
                                                 {x + own.begin * x_stride, x_stride, h.width, mask},
@@ -273,7 +273,7 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
     dot_rows(h, h.q, h.q_stride, h.k, h.k_stride, rows, p, scratch);
     if (h.soft_cap > 0) cap_slopes(h, rows, p, slopes);
     weigh_rows(h, rows, p);
-    const LaneRange seen = h.seen(rows);
+    const LaneRange seen = h.allowed_rows(rows);
     for (int64_t r = rows.begin; r < rows.end; ++r) {  // positions of tiles outside the block
       for (int64_t i = seen.begin / 16 * 16; i < seen.begin; ++i) p.row(r)[i] = 0.0f;
       for (int64_t i = seen.end; i < stride; ++i) p.row(r)[i] = 0.0f;

@@ -64,14 +64,14 @@ struct CacheSide {
     const int64_t next = p / 16 * 16 + 16;
     return pages != nullptr && next < end ? next : end;
   }
-  LOOM_INLINE int64_t place(int64_t p) const {
+  LOOM_INLINE int64_t offset_of(int64_t p) const {
     return pages != nullptr ? int64_t{pages[p / 16]} * 16 + p % 16 : p;
   }
 };
 template <class Cell>
-CacheSide cache_side(const KvCache& all, bool keys, const RowPosition& place, const int32_t* pages,
-                     int64_t head) {
-  const KvCache cache = all.sequence(place.sequence);
+CacheSide cache_side(const KvCache& all, bool keys, const RowPosition& row_position,
+                     const int32_t* pages, int64_t head) {
+  const KvCache cache = all.sequence(row_position.sequence);
   const std::byte* own = keys ? cache.keys : cache.values;
   const int64_t before = head * cache.capacity * cache.head_dim;
   const std::byte* behind = own + cache.sequence_numbers() * Cell::kBits / 8;
@@ -129,7 +129,7 @@ LOOM_INLINE void value_steps(const CacheSide& values, int64_t d, int64_t begin, 
   if constexpr (Cell::kBlocks) {
     for (int64_t p = begin; p < end;) {
       const int64_t run = values.run_end(p, end) - p;
-      const uint16_t* from = values.steps + values.place(p) * (d / 32);
+      const uint16_t* from = values.steps + values.offset_of(p) * (d / 32);
       const int64_t count = run * (d / 32);
       int64_t i = 0;
       for (; i + kW <= count; i += kW) vf_store(out + i, vf_from_f16(from + i));
@@ -156,7 +156,7 @@ LOOM_INLINE void weigh_values(const float* weights, int64_t stride, const CacheS
     }
     for (int64_t p = begin; p < end;) {
       const int64_t run_end = values.run_end(p, end);
-      const std::byte* row = values.numbers + values.place(p) * d * Cell::kBits / 8;
+      const std::byte* row = values.numbers + values.offset_of(p) * d * Cell::kBits / 8;
       for (; p < run_end; ++p, row += d * Cell::kBits / 8) {
         LOOM_UNROLL for (int b = 0; b < B; ++b) {
           LOOM_EACH(i) {
@@ -184,11 +184,11 @@ template <int H, class Cell>
 void attend(const AttentionArgs& a, int64_t row, int64_t head, float* scores) {
   const int64_t d = a.cache.head_dim;
   const int64_t kv = head / (a.heads / a.cache.kv_heads);
-  const RowPosition place = place_of(a.places, row, a.first);
-  const int64_t position = place.position;
-  const int32_t* pages = pages_of(a.places, row);
-  const CacheSide keys = cache_side<Cell>(a.cache, true, place, pages, kv);
-  const CacheSide values = cache_side<Cell>(a.cache, false, place, pages, kv);
+  const RowPosition row_position = place_of(a.row_positions, row, a.first);
+  const int64_t position = row_position.position;
+  const int32_t* pages = pages_of(a.row_positions, row);
+  const CacheSide keys = cache_side<Cell>(a.cache, true, row_position, pages, kv);
+  const CacheSide values = cache_side<Cell>(a.cache, false, row_position, pages, kv);
   int64_t hi = a.causal ? position + 1 : a.length;
   if (!a.causal && a.window > 0 && position + a.window < hi) hi = position + a.window;
   int64_t lo = 0;
@@ -272,10 +272,10 @@ void kv_write_half(const KvWriteArgs& a, const Lane& lane) {
   const KvCache& c = a.cache;
   const LaneRange rows = lane.range(a.k.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const RowPosition place = place_of(a.places, r, a.first);
-    const KvCache own = c.sequence(place.sequence);
-    const int64_t group = page_of(pages_of(a.places, r), place.position / 16);
-    const int64_t in_group = place.position % 16;
+    const RowPosition row_position = place_of(a.row_positions, r, a.first);
+    const KvCache own = c.sequence(row_position.sequence);
+    const int64_t group = page_of(pages_of(a.row_positions, r), row_position.position / 16);
+    const int64_t in_group = row_position.position % 16;
     for (int64_t head = 0; head < c.kv_heads; ++head) {
       const float* k = a.k.f32_row(r) + head * c.head_dim;
       const float* v = a.v.f32_row(r) + head * c.head_dim;

@@ -8,7 +8,7 @@ struct Plane {
   int64_t from_outer = 0, from_inner = 0, to_outer = 0, to_inner = 0;
 };
 
-LOOM_INLINE int64_t least_of(int64_t a, int64_t b) {
+LOOM_INLINE int64_t min_of(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
@@ -111,7 +111,7 @@ inline void copy_values(const CopyArgs& args, const Lane& lane) {
   const CopyPlan plan = plan_copy(args);
   const CopyArgs& repeats = plan.repeats;
   const Plane& whole = plan.plane;
-  const int64_t piece_inner = least_of(whole.inner, kPieceInner);
+  const int64_t piece_inner = min_of(whole.inner, kPieceInner);
   const int64_t piece_outer = (kPieceValues / piece_inner + kCopyTile - 1) / kCopyTile * kCopyTile;
   const int64_t inner_pieces = (whole.inner + piece_inner - 1) / piece_inner;
   const int64_t pieces = inner_pieces * ((whole.outer + piece_outer - 1) / piece_outer);
@@ -128,8 +128,8 @@ inline void copy_values(const CopyArgs& args, const Lane& lane) {
     const int64_t outer = i % pieces / inner_pieces * piece_outer;
     const int64_t inner = i % inner_pieces * piece_inner;
     Plane p = whole;
-    p.outer = least_of(piece_outer, whole.outer - outer);
-    p.inner = least_of(piece_inner, whole.inner - inner);
+    p.outer = min_of(piece_outer, whole.outer - outer);
+    p.inner = min_of(piece_inner, whole.inner - inner);
     copy_plane(from + outer * p.from_outer + inner * p.from_inner,
                to + outer * p.to_outer + inner * p.to_inner, p);
   }

@@ -362,7 +362,7 @@ inline void rope(const RopeArgs& a, const Lane& lane) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const int64_t in_run = a.length > 0 ? r % a.length : r;
     const int64_t position =
-        a.places.empty() ? a.first + in_run : place_of(a.places, r, 0).position;
+        a.row_positions.empty() ? a.first + in_run : place_of(a.row_positions, r, 0).position;
     const float* cos = a.cos.f32_row(position);
     const float* sin = a.sin.f32_row(position);
     for (int64_t h = 0; h < a.heads; ++h) {

@@ -173,9 +173,10 @@ struct Update {
 template <UpdateKind kKind>
 void update_loop(const OptimizeArgs& a, const Update& update, float scale, const Lane& lane) {
   constexpr bool has_v = keeps_v(kKind), has_m = keeps_m(kKind);
-  const auto whole = [](const Tensor& t) { return t.empty() || t.row_stride == t.cols(); };
+  const auto is_contiguous = [](const Tensor& t) { return t.empty() || t.row_stride == t.cols(); };
   const int32_t* const named = a.rows.empty() ? nullptr : a.rows.i32();
-  const bool flat = named == nullptr && whole(a.p) && whole(a.g) && whole(a.m) && whole(a.v);
+  const bool flat = named == nullptr && is_contiguous(a.p) && is_contiguous(a.g) &&
+                    is_contiguous(a.m) && is_contiguous(a.v);
   const int64_t rows = flat ? 1 : a.g.rows();
   const int64_t cols = flat ? a.p.shape.count() : a.p.cols();
   each16(rows, cols, lane, [&](int64_t i, int64_t c, int64_t n) {

@@ -12,7 +12,7 @@ namespace {
 // The value of a sample x [C][in] that filter `filter` reads at index k of its patch for output
 // `out`.
 template <class T>
-T seen(const ConvShape& s, const T* x, int64_t filter, int64_t out, int64_t k) {
+T gathered(const ConvShape& s, const T* x, int64_t filter, int64_t out, int64_t k) {
   const int64_t group = filter / (s.filters / s.groups);
   const PatchTerm term = patch_term(s, k);
   const int64_t position = input_position(s, out, term.tap);
@@ -50,7 +50,7 @@ void conv(const ConvArgs& args, const Lane& lane) {
     for (int64_t f = filters.begin; f < filters.end; ++f) {
       for (int64_t o = 0; o < s.out_positions(); ++o) {
         T sum = sum_over_row<T>(w, f, [&](int64_t k, auto weight) {
-          return Factors<decltype(weight)>{seen(s, x, f, o, k), weight};
+          return Factors<decltype(weight)>{gathered(s, x, f, o, k), weight};
         });
         if (!args.bias.empty()) sum = sum + args.bias.values<T>()[f];
         args.y.row<T>(b)[f * s.out_positions() + o] = activate<T>(args.activation, sum);
@@ -87,7 +87,7 @@ void conv_dw(const ConvDwArgs& args, const Lane& lane) {
       const T sum = chained<T>(args.x.rows() * outputs, [&](int64_t term) {
         const int64_t b = term / outputs, o = term % outputs;
         return Factors<T>{args.dy.template row<T>(b)[f * outputs + o],
-                          seen(s, args.x.template row<T>(b), f, o, k)};
+                          gathered(s, args.x.template row<T>(b), f, o, k)};
       });
       store(args.dw.row<T>(f)[k], sum, args.accumulate);
     }

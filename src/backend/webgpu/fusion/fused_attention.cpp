@@ -32,7 +32,8 @@ bool turns_itself(const RopeWrite& run, const AttentionArgs& a, std::span<const 
   if (run.q->x.dtype != DType::f32 || run.k->x.dtype != DType::f32) return false;
   if (!same_cache(run.write->cache, a.cache) || run.k->heads != a.cache.kv_heads) return false;
   if (dtype_info(a.cache.dtype).block > 0) return false;
-  if (!a.places.empty() || run.write->first != a.first || a.length != a.first + 1) return false;
+  if (!a.row_positions.empty() || run.write->first != a.first || a.length != a.first + 1)
+    return false;
   return dead(after, run.q->y);
 }
 
@@ -46,7 +47,7 @@ Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest) {
     a = args_at<AttentionArgs>(rest, 3);
     taken = 4;
   }
-  if (a == nullptr || !a->places.empty()) return 0;
+  if (a == nullptr || !a->row_positions.empty()) return 0;
   const OneRow row = one_row(*a);
   const auto after = rest.subspan(static_cast<size_t>(taken));
   if (!row.fits || (taken > 1 && !turns_itself(run, *a, after))) return 0;

@@ -32,7 +32,7 @@ bool meet(const Stretch& a, const Stretch& b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-bool same_place(const Tensor& a, const Tensor& b) {
+bool same_position(const Tensor& a, const Tensor& b) {
   return a.data == b.data && a.shape == b.shape && a.row_stride == b.row_stride;
 }
 
@@ -72,7 +72,7 @@ Result<int64_t> norm_and_quantize(Frame& frame, std::span<const Command> rest) {
   if (quantize == nullptr || norm.segments != 1 || rows <= kSmallRows || n == 0 || n % 32 != 0) {
     return 0;
   }
-  if (!same_place(norm.y, quantize->x) || !all_floats(norm.x)) return 0;
+  if (!same_position(norm.y, quantize->x) || !all_floats(norm.x)) return 0;
   // In place is safe: each invocation writes only values whose last reader it is.
   if (meet(stretch(norm.y), stretch(norm.x))) return 0;
   Call call(frame, kNormQuantize);
@@ -92,7 +92,7 @@ Result<int64_t> norm_and_quantize(Frame& frame, std::span<const Command> rest) {
 
 bool same_input(const MatmulArgs& a, const MatmulArgs& b) {
   if (a.use_q8 != b.use_q8) return false;
-  return a.use_q8 ? a.q8.codes == b.q8.codes : same_place(a.x, b.x);
+  return a.use_q8 ? a.q8.codes == b.q8.codes : same_position(a.x, b.x);
 }
 
 Stretch input_of(const MatmulArgs& a) {
@@ -151,7 +151,7 @@ void take_gated(std::span<const Command> rest, Run& run) {
     return;
   }
   const MatmulArgs &gate = *run.matmul[0], &up = *run.matmul[1];
-  if (!same_place(gated->gate, gate.y) || !same_place(gated->up, up.y) ||
+  if (!same_position(gated->gate, gate.y) || !same_position(gated->up, up.y) ||
       gate.y.cols() != up.y.cols() || !all_floats(gated->y)) {
     return;
   }
@@ -165,7 +165,7 @@ void take_gated(std::span<const Command> rest, Run& run) {
   run.products.activation = gated->activation;
   run.commands = 3;
   const auto* quantize = args_at<QuantizeRowsArgs>(rest, 3);
-  if (quantize == nullptr || !same_place(quantize->x, gated->y) || gated->y.cols() % 32 != 0 ||
+  if (quantize == nullptr || !same_position(quantize->x, gated->y) || gated->y.cols() % 32 != 0 ||
       meet(stretch(quantize->q), input_of(gate))) {
     return;
   }
@@ -178,14 +178,14 @@ void take_addition(std::span<const Command> rest, Run& run) {
   const auto* binary = args_at<BinaryArgs>(rest, 1);
   if (binary == nullptr || run.commands != 1 || binary->kind != BinaryKind::add) return;
   const MatmulArgs& product = *run.matmul[0];
-  const bool second = same_place(binary->b, product.y);
-  if (!second && !same_place(binary->a, product.y)) return;
+  const bool second = same_position(binary->b, product.y);
+  if (!second && !same_position(binary->a, product.y)) return;
   const Tensor& other = second ? binary->a : binary->b;
   const Stretch y = stretch(binary->y);
   if (!(other.shape == product.y.shape) || !all_floats(other) || !all_floats(binary->y) ||
       meet(stretch(other), stretch(product.y)) || meet(y, stretch(product.y)) ||
       meet(y, input_of(product)) || meet(y, stretch(product.bias)) ||
-      (meet(y, stretch(other)) && !same_place(binary->y, other))) {
+      (meet(y, stretch(other)) && !same_position(binary->y, other))) {
     return;
   }
   run.products.other = other;

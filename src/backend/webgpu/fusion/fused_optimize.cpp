@@ -164,11 +164,11 @@ Status Updates::run() {
     table.insert(table.end(), static_cast<size_t>(end - int64_t{words_[i * kWords]}),
                  static_cast<uint32_t>(i));
   }
-  LOOM_ASSIGN(const BufferSlice place, frame_->table(table));
+  LOOM_ASSIGN(const BufferSlice slice, frame_->table(table));
   Call call(*frame_, kOptimizeAll);
   operands_.bind(call);
   return optimizer_numbers(call, first_)
-      .words("table", place, Access::read)
+      .words("table", slice, Access::read)
       .value("map", static_cast<int64_t>(words_.size()))
       .value("hyper_at", int64_t{hyper_})
       .value("scale_at", int64_t{scale_})

@@ -30,7 +30,7 @@ bool take_matrices(Frame& frame, std::span<const Command> rest, RowProducts& p) 
       const MatmulArgs& first = *p.matrix[0];
       if (m->w.dtype != first.w.dtype || m->w.shape[1] != p.depth() ||
           m->activation != Activation::linear || first.activation != Activation::linear ||
-          frame.place(m->w.data).buffer != frame.place(first.w.data).buffer) {
+          frame.slice_of(m->w.data).buffer != frame.slice_of(first.w.data).buffer) {
         break;
       }
     }

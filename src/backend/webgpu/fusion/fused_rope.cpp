@@ -70,10 +70,10 @@ int64_t rotary_dim_of(const RopeArgs& r) {
 }
 
 bool alike(const RopeArgs& q, const RopeArgs& k) {
-  return q.places.data == k.places.data && q.x.cols() / q.heads == k.x.cols() / k.heads &&
-         rotary_dim_of(q) == rotary_dim_of(k) && q.first == k.first && q.length == k.length &&
-         q.inverse == k.inverse && q.cos.data == k.cos.data && q.sin.data == k.sin.data &&
-         q.x.rows() == k.x.rows();
+  return q.row_positions.data == k.row_positions.data &&
+         q.x.cols() / q.heads == k.x.cols() / k.heads && rotary_dim_of(q) == rotary_dim_of(k) &&
+         q.first == k.first && q.length == k.length && q.inverse == k.inverse &&
+         q.cos.data == k.cos.data && q.sin.data == k.sin.data && q.x.rows() == k.x.rows();
 }
 
 }  // namespace
@@ -83,7 +83,8 @@ bool take_rope_write(const Frame& frame, std::span<const Command> rest, RopeWrit
   const auto* k = args_at<RopeArgs>(rest, 1);
   const auto* write = args_at<KvWriteArgs>(rest, 2);
   if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return false;
-  if (write->places.data != q->places.data || !reads_cache(write->cache)) return false;
+  if (write->row_positions.data != q->row_positions.data || !reads_cache(write->cache))
+    return false;
   run = {q, k, write, !frame.rows_alone() && dead(rest.subspan(3), k->y) ? Tensor{} : k->y};
   return write->k.data == k->y.data && write->k.rows() == k->y.rows() && k->x.rows() > 0 &&
          write->cache.head_dim == k->x.cols() / k->heads;
@@ -120,8 +121,8 @@ Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
   const int64_t units = rotary_dim / 2 + width - rotary_dim;
   const int64_t items = q->heads * units + k->heads * units + write->v.cols();
   Call call(frame, kRopeWrite);
-  call.text(write->places.empty() ? kInOrder : kAtPlaces);
-  LOOM_TRY(at_places(call, write->places, q->first, q->length, &write->cache)
+  call.text(write->row_positions.empty() ? kInOrder : kAtPlaces);
+  LOOM_TRY(at_positions(call, write->row_positions, q->first, q->length, &write->cache)
                .read("q", q->x)
                .read("k", k->x)
                .read("v", write->v)

@@ -295,12 +295,12 @@ class Steps {
   };
 
   bool step(const FillArgs& a) {
-    return few(a.y) && begin(kSmallFill, static_cast<uint32_t>(0), a.y, bits(a.value)) &&
+    return appended(a.y) && begin(kSmallFill, static_cast<uint32_t>(0), a.y, bits(a.value)) &&
            result(a.y);
   }
   bool step(const UnaryArgs& a) {
-    return few(a.y) && begin(kSmallUnary, static_cast<uint32_t>(a.kind), a.y, 0) && result(a.y) &&
-           input(a.x);
+    return appended(a.y) && begin(kSmallUnary, static_cast<uint32_t>(a.kind), a.y, 0) &&
+           result(a.y) && input(a.x);
   }
   bool step(const BinaryArgs& a);
   bool step(const ReduceArgs& a) {
@@ -313,7 +313,7 @@ class Steps {
   }
   bool step(const LossArgs& a);
 
-  static bool few(const Tensor& t) { return t.shape.count() <= kMaxValues; }
+  static bool appended(const Tensor& t) { return t.shape.count() <= kMaxValues; }
   static uint32_t bits(float v) {
     uint32_t word = 0;
     std::memcpy(&word, &v, sizeof(v));
@@ -321,15 +321,15 @@ class Steps {
   }
   uint32_t& word(size_t i) { return words_[words_.size() - kWords + i]; }
   bool begin(Small what, uint32_t kind, const Tensor& shape, uint32_t number);
-  void operand(uint32_t place, uint32_t stride) {
-    word(5 + 2 * operand_) = place;
+  void operand(uint32_t slot, uint32_t stride) {
+    word(5 + 2 * operand_) = slot;
     word(6 + 2 * operand_) = stride;
     ++operand_;
   }
   bool input(const Tensor& t);
   bool result(const Tensor& t);
   // The location from which a tensor is read.
-  bool place_of(const Tensor& t, uint32_t& place);
+  bool place_of(const Tensor& t, uint32_t& slot);
 
   Operands operands_;
   std::vector<uint32_t> words_;
@@ -350,14 +350,14 @@ bool Steps::begin(Small what, uint32_t kind, const Tensor& shape, uint32_t numbe
   return true;
 }
 
-bool Steps::place_of(const Tensor& t, uint32_t& place) {
-  if (!operands_.number(t, place)) return false;
+bool Steps::place_of(const Tensor& t, uint32_t& slot) {
+  if (!operands_.number(t, slot)) return false;
   for (size_t i = earlier_; i-- > 0;) {
     const Touch& touch = touches_[i];
     if (!touch.write || touch.end <= t.data || t.end() <= touch.begin) continue;
     if (touch.kept != Operands::kAbsent && touch.begin <= t.data && t.end() <= touch.end) {
       if (!touch.met) word(1) |= kBarrier;
-      place = (3U << 30) | (touch.kept + static_cast<uint32_t>(t.data - touch.begin) / 4);
+      slot = (3U << 30) | (touch.kept + static_cast<uint32_t>(t.data - touch.begin) / 4);
       return true;
     }
     if (!touch.fenced) word(1) |= kFence;
@@ -368,17 +368,17 @@ bool Steps::place_of(const Tensor& t, uint32_t& place) {
 }
 
 bool Steps::input(const Tensor& t) {
-  uint32_t place = Operands::kAbsent;
-  if (!t.empty() && !place_of(t, place)) return false;
-  operand(place, static_cast<uint32_t>(t.row_stride));
+  uint32_t slot = Operands::kAbsent;
+  if (!t.empty() && !place_of(t, slot)) return false;
+  operand(slot, static_cast<uint32_t>(t.row_stride));
   return true;
 }
 
 // If a command adds to its former values, they are read from storage.
 bool Steps::result(const Tensor& t) {
-  uint32_t place = Operands::kAbsent;
+  uint32_t slot = Operands::kAbsent;
   if (!t.empty()) {
-    if (!operands_.number(t, place)) return false;
+    if (!operands_.number(t, slot)) return false;
     for (size_t i = 0; i < earlier_; ++i) {
       const bool overlaps = touches_[i].begin < t.end() && t.data < touches_[i].end;
       if (overlaps && !touches_[i].fenced) word(1) |= kFence;
@@ -389,13 +389,13 @@ bool Steps::result(const Tensor& t) {
     touches_.push_back({t.data, t.end(), true, keep ? kept_ : Operands::kAbsent, false, false});
     if (keep) kept_ += span;
   }
-  operand(place, static_cast<uint32_t>(t.row_stride));
+  operand(slot, static_cast<uint32_t>(t.row_stride));
   return true;
 }
 
 bool Steps::step(const BinaryArgs& a) {
   const bool one_row = a.b.rows() == 1, one_col = a.b.cols() == 1;
-  if (!few(a.y) || !begin(kSmallBinary, static_cast<uint32_t>(a.kind), a.y, 0)) return false;
+  if (!appended(a.y) || !begin(kSmallBinary, static_cast<uint32_t>(a.kind), a.y, 0)) return false;
   uint32_t b = 0;
   if (!result(a.y) || !input(a.a) || !place_of(a.b, b)) return false;
   word(9) = b;
@@ -454,16 +454,16 @@ bool Steps::add(const Command& command) {
 }  // namespace
 
 bool Operands::number(const Tensor& t, uint32_t& word) {
-  const BufferSlice place = frame_->place_of(t);
-  if (place.buffer == nullptr || t.layout != Layout::plain ||
-      (t.dtype != DType::f32 && t.dtype != DType::i32) || place.offset / 4 >= int64_t{1} << 30) {
+  const BufferSlice slot = frame_->place_of(t);
+  if (slot.buffer == nullptr || t.layout != Layout::plain ||
+      (t.dtype != DType::f32 && t.dtype != DType::i32) || slot.offset / 4 >= int64_t{1} << 30) {
     return false;
   }
   int which = 0;
-  while (which < count_ && buffers_[which].buffer != place.buffer) ++which;
+  while (which < count_ && buffers_[which].buffer != slot.buffer) ++which;
   if (which == most_) return false;
-  if (which == count_) buffers_[count_++] = {place.buffer, place.buffer_bytes, 0, 0};
-  word = (static_cast<uint32_t>(which) << 30) | static_cast<uint32_t>(place.offset / 4);
+  if (which == count_) buffers_[count_++] = {slot.buffer, slot.buffer_bytes, 0, 0};
+  word = (static_cast<uint32_t>(which) << 30) | static_cast<uint32_t>(slot.offset / 4);
   return true;
 }
 

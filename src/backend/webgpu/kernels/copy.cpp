@@ -33,19 +33,19 @@ Status copy(Frame& frame, const CopyArgs& args) {
   static constexpr std::string_view kExtents[] = {"e0", "e1", "e2", "e3", "e4", "e5"};
   static constexpr std::string_view kFrom[] = {"a0", "a1", "a2", "a3", "a4", "a5"};
   static constexpr std::string_view kTo[] = {"b0", "b1", "b2", "b3", "b4", "b5"};
-  const CopyArgs few = merged(args);
+  const CopyArgs merged_args = merged(args);
   Call call(frame, kCopy);
-  call.words("x", few.x.data)
-      .words("y", few.y.data, Access::write)
-      .value("x_first", few.x_first)
-      .value("y_first", few.y_first)
-      .constant("axes", few.rank);
+  call.words("x", merged_args.x.data)
+      .words("y", merged_args.y.data, Access::write)
+      .value("x_first", merged_args.x_first)
+      .value("y_first", merged_args.y_first)
+      .constant("axes", merged_args.rank);
   for (int k = 0; k < Shape::kMaxRank; ++k) {
-    call.value(kExtents[k], std::max<int64_t>(few.extent[k], 1))
-        .value(kFrom[k], low_word(static_cast<uint64_t>(few.x_step[k])))
-        .value(kTo[k], low_word(static_cast<uint64_t>(few.y_step[k])));
+    call.value(kExtents[k], std::max<int64_t>(merged_args.extent[k], 1))
+        .value(kFrom[k], low_word(static_cast<uint64_t>(merged_args.x_step[k])))
+        .value(kTo[k], low_word(static_cast<uint64_t>(merged_args.y_step[k])));
   }
-  return call.beside().items(few.count());
+  return call.beside().items(merged_args.count());
 }
 
 }  // namespace loom::core::webgpu::kernels

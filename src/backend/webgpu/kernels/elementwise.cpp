@@ -39,7 +39,7 @@ fn run(i: u32, lane: u32) {
 
 Status move_words(Frame& frame, std::span<const WordsMove> moves) {
   constexpr size_t kMax = 4096;  // of a dispatch
-  const auto whole = [](const BufferSlice& s) {
+  const auto all_words = [](const BufferSlice& s) {
     return BufferSlice{s.buffer, s.buffer_bytes, 0, s.buffer_bytes};
   };
   std::vector<uint32_t> table;
@@ -51,11 +51,11 @@ Status move_words(Frame& frame, std::span<const WordsMove> moves) {
                       moves[i + 1].from.buffer != m.from.buffer ||
                       moves[i + 1].to.buffer != m.to.buffer;
     if (!ends) continue;
-    LOOM_ASSIGN(const BufferSlice place, frame.table(table));
+    LOOM_ASSIGN(const BufferSlice slice, frame.table(table));
     LOOM_TRY(Call(frame, kMoveWords)
-                 .words("table", place, Access::read)
-                 .words("from", whole(m.from), Access::read)
-                 .words("to", whole(m.to), Access::write)
+                 .words("table", slice, Access::read)
+                 .words("from", all_words(m.from), Access::read)
+                 .words("to", all_words(m.to), Access::write)
                  .rows(static_cast<int64_t>(table.size() / 3)));
     table.clear();
   }

@@ -22,14 +22,14 @@ fn base_of(row: u32) -> u32 { return 0u; }
 
 }  // namespace
 
-Call& at_places(Call& call, const Tensor& places, int64_t first, int64_t run_length,
-                const KvCache* cache) {
-  if (places.empty())
+Call& at_positions(Call& call, const Tensor& row_positions, int64_t first, int64_t run_length,
+                   const KvCache* cache) {
+  if (row_positions.empty())
     return call.text(kInOrder).value("first", first).value("run_length", run_length);
   return call.text(kPlaced)
-      .ids("places", places)
+      .ids("places", row_positions)
       .value("sequence_words", cache != nullptr ? cache->sequence_bytes() / 4 : 0)
-      .constant("paged", int64_t{places.cols() > 2});
+      .constant("paged", int64_t{row_positions.cols() > 2});
 }
 
 }  // namespace loom::core::webgpu

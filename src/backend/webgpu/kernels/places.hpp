@@ -13,8 +13,8 @@ namespace loom::core::webgpu {
 // If `places` is empty, rows follow each other from `first` on. They form runs of `run_length` (0
 // means one run), in groups in their order. A compiler does not treat the contents of `places` as
 // uniform. A kernel with barriers that depend on them passes them through workgroupUniformLoad().
-Call& at_places(Call& call, const Tensor& places, int64_t first, int64_t run_length,
-                const KvCache* cache);
+Call& at_positions(Call& call, const Tensor& row_positions, int64_t first, int64_t run_length,
+                   const KvCache* cache);
 
 // Attention of rows at positions of their own. A workgroup has one head of one row and a stretch of
 // positions. A second dispatch joins the stretches of a row if there are several. Stretches count

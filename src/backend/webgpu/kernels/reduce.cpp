@@ -93,10 +93,10 @@ Status reduce(Frame& frame, const ReduceArgs& args) {
   call.value("blocks", blocks).constant("kind", static_cast<int64_t>(args.kind)).lanes(32);
   if (blocks == 1) return call.write("y", args.y).rows(rows);
   if (rows == 0) return {};
-  LOOM_ASSIGN(const BufferSlice place, frame.temporary(rows * blocks * 4));
-  LOOM_TRY(call.floats("y", place, Access::write).rows(rows * blocks));
+  LOOM_ASSIGN(const BufferSlice slice, frame.temporary(rows * blocks * 4));
+  LOOM_TRY(call.floats("y", slice, Access::write).rows(rows * blocks));
   return Call(frame, kJoinRow)
-      .floats("part", place, Access::read)
+      .floats("part", slice, Access::read)
       .write("y", args.y)
       .value("cols", cols)
       .value("blocks", blocks)
@@ -109,9 +109,9 @@ Status reduce_cols(Frame& frame, const ReduceColsArgs& args) {
   const int64_t blocks = rows > kBlock ? (rows + kBlock - 1) / kBlock : 1;
   const int64_t tiles = (cols + 7) / 8;
   const bool one = blocks == 1;
-  BufferSlice place;
+  BufferSlice slice;
   if (!one && cols > 0) {
-    LOOM_ASSIGN(place, frame.temporary(blocks * cols * 4));
+    LOOM_ASSIGN(slice, frame.temporary(blocks * cols * 4));
   }
   Call call(frame, kReduceCols);
   call.read("x", args.x).value("x_row", args.x.row_stride).value("n", rows);
@@ -119,9 +119,9 @@ Status reduce_cols(Frame& frame, const ReduceColsArgs& args) {
   call.constant("accumulate", int64_t{one && args.accumulate});
   if (one) return call.update("y", args.y).rows(tiles);
   if (cols == 0) return {};
-  LOOM_TRY(call.floats("y", place, Access::update).rows(tiles * blocks));
+  LOOM_TRY(call.floats("y", slice, Access::update).rows(tiles * blocks));
   return Call(frame, kJoinBlocks)
-      .floats("part", place, Access::read)
+      .floats("part", slice, Access::read)
       .update("y", args.y)
       .value("cols", cols)
       .value("blocks", blocks)

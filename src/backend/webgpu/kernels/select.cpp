@@ -119,13 +119,13 @@ Status selected(Frame& frame, const Tensor& x, int64_t k, Finish finish) {
   }
   const int64_t parts = (cols + kRowPart - 1) / kRowPart;
   if (rows == 0 || k == 0) return {};
-  LOOM_ASSIGN(const BufferSlice place, frame.temporary(rows * parts * k * 8));
+  LOOM_ASSIGN(const BufferSlice slice, frame.temporary(rows * parts * k * 8));
   Call first(frame, kSelect);
   shaped(first, {rows * parts, cols, k, parts, kRowPart}).text(kOfValues).text(kToParts);
-  LOOM_TRY(first.read("x", x).words("part", place, Access::update).rows(rows * parts));
+  LOOM_TRY(first.read("x", x).words("part", slice, Access::update).rows(rows * parts));
   Call second(frame, kSelect);
   shaped(second, {rows, parts * k, k, 1, parts * k}).text(kOfParts);
-  second.read("x", x).words("part", place, Access::read);
+  second.read("x", x).words("part", slice, Access::read);
   return finish(second).rows(rows);
 }
 

@@ -112,9 +112,9 @@ Status Gpu::request_adapter(const OpenOptions&) {
   if (instance_ == nullptr) {
     return make_error(Code::internal, "the WebGPU library makes no instance");
   }
-  wgpu::RequestAdapterOptions wanted;
+  wgpu::RequestAdapterOptions adapter_options;
   Answer<wgpu::Adapter> answer;
-  api_.InstanceRequestAdapter(instance_, &wanted,
+  api_.InstanceRequestAdapter(instance_, &adapter_options,
                               callback(&Answer<wgpu::Adapter>::receive, &answer, nullptr));
   LOOM_TRY(poll_until(answer.done));
   if (answer.value == nullptr) {
@@ -184,9 +184,9 @@ Status Gpu::request_device(const OpenOptions& options) {
   if (report_.timestamps) features.push_back(api_.flavour.timestamp_query);
   if (report_.immediates > 0) features.push_back(api_.flavour.immediates);
   // The limits of the adapter. Bindings are addressed in 32-bit words.
-  wgpu::Limits wanted = limits_;
-  wanted.next = nullptr;
-  wanted.max_immediate = static_cast<uint32_t>(report_.immediates);
+  wgpu::Limits adapter_options = limits_;
+  adapter_options.next = nullptr;
+  adapter_options.max_immediate = static_cast<uint32_t>(report_.immediates);
 
   static constexpr const char* kOff[] = {"timestamp_quantization"};
   static constexpr const char* kFast[] = {"disable_robustness", "disable_workgroup_init"};
@@ -217,7 +217,7 @@ Status Gpu::request_device(const OpenOptions& options) {
   if (api_.flavour.dawn) descriptor.next = &toggles.chain;
   descriptor.feature_count = features.size();
   descriptor.features = features.data();
-  descriptor.limits = &wanted;
+  descriptor.limits = &adapter_options;
   descriptor.lost = callback(lost, this, nullptr, wgpu::kSpontaneous);
   descriptor.error.call = reinterpret_cast<void*>(error);
   descriptor.error.user1 = this;

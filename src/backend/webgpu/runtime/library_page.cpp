@@ -119,47 +119,55 @@ uint32_t adapter_limits(Adapter adapter, Limits* limits) {
   return kStatusSuccess;
 }
 
-Future request_device(Adapter adapter, const DeviceDescriptor* wanted, CallbackInfo answer) {
-  void* const callbacks[] = {answer.call,        answer.user1,        answer.user2,
-                             wanted->lost.call,  wanted->lost.user1,  wanted->lost.user2,
-                             wanted->error.call, wanted->error.user1, wanted->error.user2};
-  loom_page_request_device(adapter, wanted->features, wanted->feature_count, callbacks);
+Future request_device(Adapter adapter, const DeviceDescriptor* descriptor, CallbackInfo answer) {
+  void* const callbacks[] = {answer.call,
+                             answer.user1,
+                             answer.user2,
+                             descriptor->lost.call,
+                             descriptor->lost.user1,
+                             descriptor->lost.user2,
+                             descriptor->error.call,
+                             descriptor->error.user1,
+                             descriptor->error.user2};
+  loom_page_request_device(adapter, descriptor->features, descriptor->feature_count, callbacks);
   return {};
 }
 
 // ---- objects of a device
 
-BindGroupLayout create_bind_group_layout(Device device, const BindGroupLayoutDescriptor* wanted) {
+BindGroupLayout create_bind_group_layout(Device device,
+                                         const BindGroupLayoutDescriptor* descriptor) {
   std::vector<uint32_t> entries;
-  for (size_t i = 0; i < wanted->count; ++i) {
-    const BindGroupLayoutEntry& entry = wanted->entries[i];
+  for (size_t i = 0; i < descriptor->count; ++i) {
+    const BindGroupLayoutEntry& entry = descriptor->entries[i];
     entries.insert(entries.end(), {entry.binding, entry.buffer.type, entry.buffer.dynamic});
   }
-  return loom_page_create_bind_group_layout(device, entries.data(), wanted->count);
+  return loom_page_create_bind_group_layout(device, entries.data(), descriptor->count);
 }
 
-BindGroup create_bind_group(Device device, const BindGroupDescriptor* wanted) {
+BindGroup create_bind_group(Device device, const BindGroupDescriptor* descriptor) {
   std::vector<double> entries;
-  for (size_t i = 0; i < wanted->count; ++i) {
-    const BindGroupEntry& entry = wanted->entries[i];
+  for (size_t i = 0; i < descriptor->count; ++i) {
+    const BindGroupEntry& entry = descriptor->entries[i];
     entries.insert(entries.end(),
                    {static_cast<double>(entry.binding),
                     static_cast<double>(reinterpret_cast<uintptr_t>(entry.buffer)),
                     static_cast<double>(entry.offset), static_cast<double>(entry.size)});
   }
-  return loom_page_create_bind_group(device, wanted->layout, entries.data(), wanted->count);
+  return loom_page_create_bind_group(device, descriptor->layout, entries.data(), descriptor->count);
 }
 
-ComputePipeline create_compute_pipeline(Device device, const ComputePipelineDescriptor* wanted) {
-  const std::string_view entry = wanted->compute.entry.view(), label = wanted->label.view();
-  return loom_page_create_compute_pipeline(device, wanted->layout, wanted->compute.module,
+ComputePipeline create_compute_pipeline(Device device,
+                                        const ComputePipelineDescriptor* descriptor) {
+  const std::string_view entry = descriptor->compute.entry.view(), label = descriptor->label.view();
+  return loom_page_create_compute_pipeline(device, descriptor->layout, descriptor->compute.module,
                                            entry.data(), entry.size(), label.data(), label.size());
 }
 
 // The backend chains only the text of a shader to each descriptor.
-ShaderModule create_shader_module(Device device, const ShaderModuleDescriptor* wanted) {
-  const auto* source = reinterpret_cast<const ShaderSource*>(wanted->next);
-  const std::string_view code = source->code.view(), label = wanted->label.view();
+ShaderModule create_shader_module(Device device, const ShaderModuleDescriptor* descriptor) {
+  const auto* source = reinterpret_cast<const ShaderSource*>(descriptor->next);
+  const std::string_view code = source->code.view(), label = descriptor->label.view();
   return loom_page_create_shader_module(device, code.data(), code.size(), label.data(),
                                         label.size());
 }
@@ -203,14 +211,14 @@ void fill_device(Api& api) {
 }
 
 void fill_makers(Api& api) {
-  api.DeviceCreateBuffer = [](Device device, const BufferDescriptor* wanted) {
-    return loom_page_create_buffer(device, static_cast<double>(wanted->size),
-                                   static_cast<uint32_t>(wanted->usage));
+  api.DeviceCreateBuffer = [](Device device, const BufferDescriptor* descriptor) {
+    return loom_page_create_buffer(device, static_cast<double>(descriptor->size),
+                                   static_cast<uint32_t>(descriptor->usage));
   };
   api.DeviceCreateShaderModule = &create_shader_module;
   api.DeviceCreateBindGroupLayout = &create_bind_group_layout;
-  api.DeviceCreatePipelineLayout = [](Device device, const PipelineLayoutDescriptor* wanted) {
-    return loom_page_create_pipeline_layout(device, wanted->layouts, wanted->count);
+  api.DeviceCreatePipelineLayout = [](Device device, const PipelineLayoutDescriptor* descriptor) {
+    return loom_page_create_pipeline_layout(device, descriptor->layouts, descriptor->count);
   };
   api.DeviceCreateComputePipeline = &create_compute_pipeline;
   api.DeviceCreateBindGroup = &create_bind_group;

@@ -61,7 +61,7 @@ Result<int64_t> Memory::attach(std::span<const MemoryRange> ranges, MemoryUse us
     }
     fresh.push_back(range);
   }
-  if (Status status = place(fresh, use, contents); !status.ok()) {
+  if (Status status = allocate_ranges(fresh, use, contents); !status.ok()) {
     for (const std::byte* begin : group.ranges) release(begin);
     return status.error();
   }
@@ -69,7 +69,7 @@ Result<int64_t> Memory::attach(std::span<const MemoryRange> ranges, MemoryUse us
   return next_++;
 }
 
-Status Memory::place(std::span<const MemoryRange> fresh, MemoryUse use, bool contents) {
+Status Memory::allocate_ranges(std::span<const MemoryRange> fresh, MemoryUse use, bool contents) {
   const int64_t limit = std::min(gpu_->report().max_buffer, gpu_->report().max_binding);
   size_t first = 0;
   while (first < fresh.size()) {

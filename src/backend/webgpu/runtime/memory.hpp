@@ -52,7 +52,7 @@ class Memory {
     int64_t bytes = 0;
     MemoryUse use = MemoryUse::scratch;
   };
-  Status place(std::span<const MemoryRange> fresh, MemoryUse use, bool contents);
+  Status allocate_ranges(std::span<const MemoryRange> fresh, MemoryUse use, bool contents);
   void release(const std::byte* begin);
 
   Gpu* gpu_;

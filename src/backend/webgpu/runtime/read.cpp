@@ -76,9 +76,9 @@ Result<int64_t> Gpu::free_staging(int64_t bytes) {
   destroy(staging.buffer);
   staging.buffer = nullptr;
   staging.bytes = 0;
-  const int64_t wanted = std::max<int64_t>(bytes, 4096);
-  LOOM_ASSIGN(staging.buffer, create_buffer(wanted, wgpu::kMapRead | wgpu::kCopyDst));
-  staging.bytes = wanted;
+  const int64_t capacity = std::max<int64_t>(bytes, 4096);
+  LOOM_ASSIGN(staging.buffer, create_buffer(capacity, wgpu::kMapRead | wgpu::kCopyDst));
+  staging.bytes = capacity;
   return best;
 }
 

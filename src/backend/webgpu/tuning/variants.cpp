@@ -54,8 +54,7 @@ std::string_view kind_of(const Product& product) {
 
 // The best of three runs after one warm-up; `runs` counts all. Nothing if a run fails or the first
 // takes longer than `enough`.
-std::optional<double> least_of(const Run& run, const TileShape& shape, double enough,
-                               double& runs) {
+std::optional<double> min_of(const Run& run, const TileShape& shape, double enough, double& runs) {
   double least = HUGE_VAL;
   for (int i = 0; i < 4; ++i) {
     const Result<double> seconds = run(shape);
@@ -111,7 +110,7 @@ std::optional<TileShape> search(std::span<const TileShape> candidates, const Run
   std::optional<TileShape> fastest;
   for (const TileShape& shape : candidates) {
     const double enough = fastest.has_value() ? 2 * best : HUGE_VAL;
-    if (const std::optional<double> least = least_of(run, shape, enough, runs)) {
+    if (const std::optional<double> least = min_of(run, shape, enough, runs)) {
       if (!fastest.has_value() || *least < best) {
         best = *least;
         fastest = shape;

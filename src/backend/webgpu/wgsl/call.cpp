@@ -13,7 +13,7 @@ Call& Call::fail(std::string_view what) {
 
 Call& Call::add(Operand operand) {
   if (work_.operand_count == Work::kMaxOperands) return fail("too many operands");
-  if (operand.bound() && operand.place.buffer == nullptr) {
+  if (operand.bound() && operand.slice.buffer == nullptr) {
     fail(cat(operand.name, " is not in the device's memory"));
   }
   work_.operands[static_cast<size_t>(work_.operand_count++)] = operand;
@@ -29,7 +29,7 @@ Call& Call::tensor(std::string_view name, const Tensor& t, Access access) {
     return add(operand);
   }
   operand.view = t.dtype == DType::i32 ? Operand::View::i32 : Operand::View::f32;
-  operand.place = frame_->memory_->find(t.data);
+  operand.slice = frame_->memory_->find(t.data);
   operand.stride = t.row_stride;
   if (t.dtype != DType::f32 && t.dtype != DType::i32) {
     status_ =
@@ -52,17 +52,17 @@ Call& Call::words(std::string_view name, const void* begin, Access access) {
   operand.access = access;
   operand.view = begin == nullptr ? Operand::View::absent : Operand::View::words;
   if (begin != nullptr) {
-    operand.place = frame_->memory_->find(static_cast<const std::byte*>(begin));
+    operand.slice = frame_->memory_->find(static_cast<const std::byte*>(begin));
   }
   return add(operand);
 }
 
-Call& Call::words(std::string_view name, const BufferSlice& place, Access access) {
+Call& Call::words(std::string_view name, const BufferSlice& slice, Access access) {
   Operand operand;
   operand.name = name;
   operand.access = access;
   operand.view = Operand::View::words;
-  operand.place = place;
+  operand.slice = slice;
   return add(operand);
 }
 
@@ -70,11 +70,11 @@ Call& Call::floats(std::string_view name, const float* begin, Access access) {
   return floats(name, frame_->memory_->find(reinterpret_cast<const std::byte*>(begin)), access);
 }
 
-Call& Call::floats(std::string_view name, const BufferSlice& place, Access access) {
+Call& Call::floats(std::string_view name, const BufferSlice& slice, Access access) {
   Operand operand;
   operand.name = name;
   operand.access = access;
-  operand.place = place;
+  operand.slice = slice;
   return add(operand);
 }
 
@@ -82,11 +82,11 @@ Call& Call::quads(std::string_view name, const void* begin) {
   return quads(name, frame_->memory_->find(static_cast<const std::byte*>(begin)));
 }
 
-Call& Call::quads(std::string_view name, const BufferSlice& place) {
+Call& Call::quads(std::string_view name, const BufferSlice& slice) {
   Operand operand;
   operand.name = name;
   operand.view = Operand::View::quads;
-  operand.place = place;
+  operand.slice = slice;
   return add(operand);
 }
 
@@ -149,9 +149,9 @@ Status Call::spread(int64_t n) {
   if (n <= 0) return status_;
   // Sixteen reads in flight copy at 89 % of the memory's rate on an H200, four at 63 %. If there
   // are too few values to fill the device that way, one each.
-  const bool many = n > int64_t{1} << 20;
-  const int64_t each = many ? 16 : 1;
-  lanes(many ? 128 : n > 1 << 16 ? 256 : 64).constant("each", each);
+  const bool is_large = n > int64_t{1} << 20;
+  const int64_t each = is_large ? 16 : 1;
+  lanes(is_large ? 128 : n > 1 << 16 ? 256 : 64).constant("each", each);
   return lines(Form::spread, n, ceil_div(n, each * work_.lanes));
 }
 

@@ -52,9 +52,9 @@ Result<BufferSlice> Frame::temporary(int64_t bytes) {
     temporary_ = nullptr;
     temporary_bytes_ = 0;
     ++generation_;
-    const int64_t wanted = round_up(bytes + bytes / 2, 4096);
-    LOOM_ASSIGN(temporary_, gpu_->create_buffer(wanted, wgpu::kStorage));
-    temporary_bytes_ = wanted;
+    const int64_t capacity = round_up(bytes + bytes / 2, 4096);
+    LOOM_ASSIGN(temporary_, gpu_->create_buffer(capacity, wgpu::kStorage));
+    temporary_bytes_ = capacity;
   }
   return BufferSlice{temporary_, temporary_bytes_, 0, temporary_bytes_};
 }
@@ -105,9 +105,9 @@ Status Frame::send(Sent& to, const void* data, int64_t bytes) {
 
 Status Frame::reserve_uniforms() {
   const auto bytes = static_cast<int64_t>(uniforms_.size());
-  const int64_t wanted = round_up(std::max(bytes * 3 / 2, int64_t{1}), int64_t{1} << 16);
+  const int64_t capacity = round_up(std::max(bytes * 3 / 2, int64_t{1}), int64_t{1} << 16);
   if (uniform_buffer_.bytes >= bytes) return {};
-  return reserve(uniform_buffer_, wanted, wgpu::kUniform);
+  return reserve(uniform_buffer_, capacity, wgpu::kUniform);
 }
 
 Status Frame::send_all(const Batch& batch) {
@@ -148,7 +148,7 @@ Status Frame::add_dependencies(std::vector<Use> uses) {
 bool Frame::uses_temporary(const Work& work) const {
   const std::span<const Operand> all = work.all_operands();
   return std::any_of(all.begin(), all.end(),
-                     [&](const Operand& o) { return o.bound() && o.place.buffer == temporary_; });
+                     [&](const Operand& o) { return o.bound() && o.slice.buffer == temporary_; });
 }
 
 Status Frame::close() {
@@ -215,7 +215,7 @@ void Frame::note_tables(std::span<const Work> works, Dispatch& dispatch) const {
     const size_t begin = word;
     for (const Operand& o : work.all_operands()) {
       if (!o.bound()) continue;
-      if (o.place.buffer == table_buffer_.buffer) {
+      if (o.slice.buffer == table_buffer_.buffer) {
         dispatch.tables[dispatch.table_count++] = static_cast<uint8_t>(word);
       }
       word += 2;
@@ -272,8 +272,8 @@ Status Frame::replay(const Recording& recording) {
   open_uses_ = recording.open_uses;
   for (Work& work : open_) {
     for (Operand& o : work.operands) {
-      if (o.place.buffer == table_buffer_.buffer)
-        o.place.offset += int64_t{4} * static_cast<int32_t>(moved);
+      if (o.slice.buffer == table_buffer_.buffer)
+        o.slice.offset += int64_t{4} * static_cast<int32_t>(moved);
     }
   }
   return {};

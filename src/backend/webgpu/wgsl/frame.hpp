@@ -94,7 +94,7 @@ class Frame {
   Status replay(const Recording& recording);
   int64_t generation() const { return generation_; }
   const AdapterReport& adapter() const { return gpu_->report(); }
-  BufferSlice place(const std::byte* p) const { return memory_->find(p); }
+  BufferSlice slice_of(const std::byte* p) const { return memory_->find(p); }
   // Memory that kernels of one op share between two dispatches, valid until the next op asks.
   // `bytes` from its start; contents are undefined.
   Result<BufferSlice> temporary(int64_t bytes);
@@ -210,13 +210,13 @@ class Call {
   Call& ids(std::string_view name, const Tensor& t, Access access = Access::read);
   // Bytes as 32-bit words; begin is a multiple of 4 from the start of the attached range.
   Call& words(std::string_view name, const void* begin, Access access = Access::read);
-  Call& words(std::string_view name, const BufferSlice& place, Access access);
+  Call& words(std::string_view name, const BufferSlice& slice, Access access);
   // Bytes as vec4<u32>, read only; begin is a multiple of 16 from the start of the attached range.
   Call& quads(std::string_view name, const void* begin);
-  Call& quads(std::string_view name, const BufferSlice& place);
+  Call& quads(std::string_view name, const BufferSlice& slice);
   // A float view of memory at an address, or at a slice (temporary()).
   Call& floats(std::string_view name, const float* begin, Access access = Access::read);
-  Call& floats(std::string_view name, const BufferSlice& place, Access access);
+  Call& floats(std::string_view name, const BufferSlice& slice, Access access);
 
   Call& value(std::string_view name, int64_t v);
   Call& value(std::string_view name, float v);

@@ -8,8 +8,8 @@ namespace loom::core::webgpu {
 // Invocations per row: few for short rows, which are numerous, many for long ones. There are only
 // two values, because each is a pipeline of its own.
 constexpr int row_lanes(int64_t rows, int64_t cols) {
-  const bool few = cols <= 128 || (cols <= 1024 && rows >= 512);
-  return few ? 32 : 256;
+  const bool is_small = cols <= 128 || (cols <= 1024 && rows >= 512);
+  return is_small ? 32 : 256;
 }
 
 // Few long rows do not fill a GPU. They are cut into parts of kRowPart values, with a workgroup

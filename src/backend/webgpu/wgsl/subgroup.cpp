@@ -26,8 +26,8 @@ Result<int> largest_subgroup(Gpu& gpu, Memory& memory, Frame& frame) {
       Call(frame, kProbe).floats("got", got.data(), Access::write).lanes(kLanes).rows(1);
   if (status.ok()) status = frame.flush();
   if (status.ok()) {
-    const BufferSlice place = memory.find(range.begin);
-    const Gpu::Read read{place.buffer, place.offset, got.data(), range.bytes};
+    const BufferSlice slice = memory.find(range.begin);
+    const Gpu::Read read{slice.buffer, slice.offset, got.data(), range.bytes};
     status = gpu.read({&read, 1});
   }
   memory.detach(id);
@@ -60,8 +60,8 @@ Status find_subgroup(Gpu& gpu, Memory& memory, Frame& frame) {
   if (likely == 1) return {};
   gpu.set_subgroup(likely);
   const Result<int> subgroup = largest_subgroup(gpu, memory, frame);
-  const bool told = gpu.report().subgroup_max != 0;
-  gpu.set_subgroup(subgroup.ok() && (!told || *subgroup == likely) ? *subgroup : 1);
+  const bool is_reported = gpu.report().subgroup_max != 0;
+  gpu.set_subgroup(subgroup.ok() && (!is_reported || *subgroup == likely) ? *subgroup : 1);
   if (subgroup.ok()) return {};
   frame.drop();
   // A compiler that refuses the kernel does not disqualify the device. A lost device does.

@@ -243,7 +243,7 @@ Status bind(std::span<Work> works, Signature& signature,
             std::array<Binding, Signature::kMax>& storage) {
   signature = {};
   const auto whole = [](const Operand& o) {
-    return Binding{o.place.buffer, 0, static_cast<uint64_t>(o.place.buffer_bytes)};
+    return Binding{o.slice.buffer, 0, static_cast<uint64_t>(o.slice.buffer_bytes)};
   };
   const auto each = [&](auto&& f) {
     for (Work& work : works) {
@@ -262,14 +262,14 @@ Status bind(std::span<Work> works, Signature& signature,
     if (!o.alone) return;
     each([&](const Operand& other) {
       const bool writes = other.bound() && other.access != Access::read;
-      if (writes && other.place.buffer == o.place.buffer) o.alone = false;
+      if (writes && other.slice.buffer == o.slice.buffer) o.alone = false;
     });
   });
   each([&](Operand& o) {
     if (!o.bound() || o.alone) return;
     int known = 0;
     while (known < signature.count &&
-           storage[static_cast<size_t>(known)].buffer != o.place.buffer) {
+           storage[static_cast<size_t>(known)].buffer != o.slice.buffer) {
       ++known;
     }
     o.binding = known;
@@ -325,7 +325,7 @@ int parameters(std::span<const Work> works, std::span<uint32_t> words) {
   for (const Work& work : works) {
     for (const Operand& o : work.all_operands()) {
       if (!o.bound()) continue;
-      words[count++] = static_cast<uint32_t>(o.place.offset / 4);
+      words[count++] = static_cast<uint32_t>(o.slice.offset / 4);
       words[count++] = static_cast<uint32_t>(o.stride);
     }
     for (const Value& v : work.all_values()) words[count++] = v.bits;

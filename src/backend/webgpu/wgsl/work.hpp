@@ -28,7 +28,7 @@ struct Operand {
   std::string_view name;
   View view = View::f32;
   Access access = Access::read;
-  BufferSlice place;
+  BufferSlice slice;
   int64_t stride = 0;
   int binding = 0;
   bool alone = false;  // bound as vec4<u32>, its own range

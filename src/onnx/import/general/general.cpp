@@ -29,7 +29,7 @@ bool moves_only(std::string_view op) {
 
 // The largest whole number up to which values of a type are computed as they are: that of the type,
 // or that of a float, whose sums stay whole.
-double most_of(OnnxType type) {
+double max_of(OnnxType type) {
   switch (type) {
     case OnnxType::boolean: return 1;
     case OnnxType::i8: return 127;
@@ -125,7 +125,7 @@ Result<GraphImport::Value> GraphImport::constant_stream(const OnnxNode& n, const
 // have the same values, so that a tensor of equal numbers may be several weights.
 bool GraphImport::is_shared_node(const OnnxNode& n, size_t i, const Constant& c) const {
   if (!options_.for_training || !learns(n, i)) return false;
-  if (origins_.all_weights() || origins_.sharing(n.inputs[i]) == Origins::Sharing::many)
+  if (origins_.all_weights() || origins_.sharing(n.inputs[i]) == Origins::Sharing::multiple)
     return true;
   return std::ranges::any_of(c.values, [&](double v) { return v != c.values[0]; });
 }
@@ -163,7 +163,7 @@ Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,
                                              std::vector<ItemParam> params) {
   Result<LayerConfig> layer = make_layer(kind, fields);
   if (!layer.ok()) return refuse(n, layer.error().message);
-  Made made{std::move(*layer), std::move(params), {}};
+  GraphNode made{std::move(*layer), std::move(params), {}};
   made.where = cat("node '", printable(n.name), "' (", printable(n.op), ")");
   if (!made.params.empty())
     made.source = source_of(n, cat(made.layer.def->name, " ", with_weights_++));
@@ -191,12 +191,12 @@ Status GraphImport::define(const OnnxNode& n, Value value, size_t output) {
   value.type = result_;
   if (!is_float(result_) && value.at.node >= 0 && !value.is_constant()) {
     const double most = bound(value);
-    if (most < 0 || most > most_of(result_))
+    if (most < 0 || most > max_of(result_))
       return refuse(n, cat("computes ", onnx_type_name(result_),
                            " values that may be beyond what a float counts exactly"));
   }
   if (!value.is_constant() && value.at.node >= 0) {
-    Made& made = nodes_[static_cast<size_t>(value.at.node)];
+    GraphNode& made = nodes_[static_cast<size_t>(value.at.node)];
     const auto read = uses_.find(made.name);
     if (!made.name.empty() && (read == uses_.end() || read->second != 1)) made.shared = true;
     made.name = n.outputs[output];
@@ -219,7 +219,7 @@ double GraphImport::bound(const Value& v) const {
 
 // How large the values of a node may be, from how large those are that it reads. It is what tells
 // that whole numbers stay exact, and that a difference is a number.
-double GraphImport::bound_of(const Made& made, const std::vector<Value>& inputs) const {
+double GraphImport::bound_of(const GraphNode& made, const std::vector<Value>& inputs) const {
   const LayerKind kind = made.layer.def->kind;
   if (kind == LayerKind::constant) {
     double most = 0;
@@ -405,7 +405,7 @@ Result<OnnxType> GraphImport::checked(const OnnxNode& n) const {
 bool GraphImport::stays_nodes(const OnnxNode& n) const {
   if (!options_.for_training || n.inputs.empty() || n.outputs.empty()) return false;
   if (origins_.of(n.outputs[0]) == Origin::derived) return is_computed_by_row(n.op);
-  return origins_.sharing(n.outputs[0]) == Origins::Sharing::many && is_computed_by_row(n.op);
+  return origins_.sharing(n.outputs[0]) == Origins::Sharing::multiple && is_computed_by_row(n.op);
 }
 
 Status GraphImport::node(const OnnxNode& n) {

@@ -54,7 +54,7 @@ class GraphImport {
     bool is_constant() const { return constant != nullptr || tensor != nullptr; }
     int rank() const { return scalar ? 0 : shape.rank(); }
   };
-  struct Made {
+  struct GraphNode {
     LayerConfig layer;
     std::vector<ItemParam> params;
     std::vector<GraphValue> from;
@@ -84,7 +84,7 @@ class GraphImport {
   Status read_first(const OnnxValue& given);
   Status read_more(const OnnxValue& given, const OnnxValue& first);
   bool names_rows(const OnnxValue& given) const;
-  Result<Value> rows_of_input(const OnnxNode& n, const Value& places, const Constant& table);
+  Result<Value> rows_of_input(const OnnxNode& n, const Value& indices, const Constant& table);
   Status check_one_use(const std::vector<bool>& needed) const;
   bool is_read_otherwise(size_t node, const std::vector<bool>& needed) const;
   Result<Value> same_again(const OnnxNode& n, const Value& x);
@@ -152,7 +152,7 @@ class GraphImport {
   Status chosen_by_sample(const OnnxNode& n, const Value& condition);
   Status if_node(const OnnxNode& n);
 
-  double bound_of(const Made& made, const std::vector<Value>& inputs) const;
+  double bound_of(const GraphNode& made, const std::vector<Value>& inputs) const;
   double bound(const Value& v) const;
 
   // general_math.cpp
@@ -225,9 +225,9 @@ class GraphImport {
   Status one_hot_node(const OnnxNode& n);
   Status repeated(const OnnxNode& n, const Constant& c, int64_t extent);
   Status gather_elements_node(const OnnxNode& n);
-  Result<Value> hot(const OnnxNode& n, const Value& places, int64_t extent);
-  Status inside(const OnnxNode& n, const Value& places, int64_t extent) const;
-  Result<Value> looked_up(const OnnxNode& n, const Value& places, const Constant& table);
+  Result<Value> hot(const OnnxNode& n, const Value& indices, int64_t extent);
+  Status inside(const OnnxNode& n, const Value& indices, int64_t extent) const;
+  Result<Value> looked_up(const OnnxNode& n, const Value& indices, const Constant& table);
   Status lrn_node(const OnnxNode& n);
   Status tile_node(const OnnxNode& n);
   Status trilu_node(const OnnxNode& n);
@@ -282,7 +282,7 @@ class GraphImport {
   Result<std::vector<int64_t>> opened(const OnnxNode& n, const Value& x, std::vector<int64_t> dims,
                                       int64_t& inner) const;
   int64_t opened(int64_t extent, int64_t have) const;
-  bool takes_all(const Value& x, const std::vector<int64_t>& places) const;
+  bool takes_all(const Value& x, const std::vector<int64_t>& indices) const;
   void keep_inner(const std::vector<Value>& inputs, Value& made) const;
   void find_mixing();
 
@@ -299,7 +299,7 @@ class GraphImport {
   Status gather_node(const OnnxNode& n);
   Status gather_nd_node(const OnnxNode& n);
   Result<Value> picked(const OnnxNode& n, const Value& x, int64_t axis,
-                       std::vector<int64_t> places);
+                       std::vector<int64_t> indices);
   Result<Value> for_each_sample(const OnnxNode& n, const Value& x, int axis);
   Result<Value> view(const OnnxNode& n, const Value& x, const std::vector<int64_t>& dims);
   Result<std::vector<int64_t>> reshaped(const OnnxNode& n, const std::vector<int64_t>& have);
@@ -316,7 +316,7 @@ class GraphImport {
   bool ids_ = false;
   OnnxType result_ = OnnxType::f32;  // of the node under way
   std::string input_name_;
-  std::vector<Made> nodes_;
+  std::vector<GraphNode> nodes_;
   std::map<std::string, Value, std::less<>> values_;
   int64_t sources_ = 0;       // numbers of sources that were given
   int64_t with_weights_ = 0;  // layers with weights that the operator under way became

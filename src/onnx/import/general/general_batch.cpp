@@ -62,12 +62,12 @@ Result<std::vector<int64_t>> GraphImport::opened(const OnnxNode& n, const Value&
 }
 
 // Whether places are all of a value with one axis, in their order: how a trace writes a view.
-bool GraphImport::takes_all(const Value& x, const std::vector<int64_t>& places) const {
+bool GraphImport::takes_all(const Value& x, const std::vector<int64_t>& indices) const {
   if (fixed_ == 0 || x.shape.rank() != 1 || batch_axis(x) != 0 ||
-      static_cast<int64_t>(places.size()) != x.shape[0] / batch_ * fixed_)
+      static_cast<int64_t>(indices.size()) != x.shape[0] / batch_ * fixed_)
     return false;
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i] != static_cast<int64_t>(i)) return false;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] != static_cast<int64_t>(i)) return false;
   }
   return true;
 }

@@ -124,7 +124,7 @@ Result<GraphImport::Value> GraphImport::per_channel(const OnnxNode& n, const Val
                                                     const std::vector<double>& shift) {
   const auto channels = static_cast<int64_t>(scale.size());
   if (has_input(n, 0) && read_once(n.inputs[0], x)) {
-    Made& made = nodes_[static_cast<size_t>(x.at.node)];
+    GraphNode& made = nodes_[static_cast<size_t>(x.at.node)];
     const LayerKind kind = made.layer.def->kind;
     const bool convolves =
         kind == LayerKind::cnn1 || kind == LayerKind::cnn2 || kind == LayerKind::cnn3;

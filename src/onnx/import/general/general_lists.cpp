@@ -24,8 +24,8 @@ Status GraphImport::check_lists(const OnnxNode& n) const {
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     if (!has_input(n, i)) continue;
     LOOM_ASSIGN(const Value* v, value(n, i));
-    const bool list = v->items != nullptr, wanted = takes_list(n.op, i);
-    if (list != wanted && !(list && n.op == "Identity"))
+    const bool list = v->items != nullptr, expected = takes_list(n.op, i);
+    if (list != expected && !(list && n.op == "Identity"))
       return refuse(n, cat("input ", i, list ? " is a list" : " must be a list"));
   }
   return {};

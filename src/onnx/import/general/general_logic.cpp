@@ -238,8 +238,8 @@ Status GraphImport::where_node(const OnnxNode& n) {
 // 1, 0 or -1.
 Result<GraphImport::Value> GraphImport::sign(const OnnxNode& n, const Value& x) {
   LOOM_ASSIGN(const Value up, unary(n, "step", x));
-  LOOM_ASSIGN(const Value turned, unary(n, "neg", x));
-  LOOM_ASSIGN(const Value down, unary(n, "step", turned));
+  LOOM_ASSIGN(const Value negative, unary(n, "neg", x));
+  LOOM_ASSIGN(const Value down, unary(n, "step", negative));
   LOOM_ASSIGN(Value y, binary(n, "sub", up, down));
   nodes_[static_cast<size_t>(y.at.node)].bound = 1;
   return y;

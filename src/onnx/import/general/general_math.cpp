@@ -29,7 +29,7 @@ GraphImport::Value GraphImport::named(const OnnxNode& n, const Value& x) {
 Result<GraphImport::Value> GraphImport::unary(const OnnxNode& n, std::string_view function,
                                               const Value& x) {
   if (!x.name.empty() && read_once(x.name, x)) {
-    Made& made = nodes_[static_cast<size_t>(x.at.node)];
+    GraphNode& made = nodes_[static_cast<size_t>(x.at.node)];
     const int field = field_index(made.layer, "activation");
     if (field >= 0 && parse_activation(function).ok() && made.layer.text(field) == "linear") {
       made.layer.set_text(field, std::string(function));
@@ -284,9 +284,9 @@ Status GraphImport::clip_node(const OnnxNode& n) {
     std::string_view attribute, function;
   };
   for (const Side& side : {Side{1, "min", "max"}, Side{2, "max", "min"}}) {
-    const OnnxAttribute* said = n.find(side.attribute);
-    if (said != nullptr) {
-      LOOM_ASSIGN(y, with_number(n, side.function, y, static_cast<double>(said->real)));
+    const OnnxAttribute* attr = n.find(side.attribute);
+    if (attr != nullptr) {
+      LOOM_ASSIGN(y, with_number(n, side.function, y, static_cast<double>(attr->real)));
     } else if (has_input(n, side.input)) {
       LOOM_ASSIGN(const Value* given, value(n, side.input));
       if (!given->is_constant()) {
@@ -462,9 +462,9 @@ Result<GraphImport::Value> GraphImport::dense(const OnnxNode& n, const Value& x,
 // read it as a node, which learns from all of them.
 Result<bool> GraphImport::is_matrix_of_layer(const OnnxNode& n) const {
   LOOM_ASSIGN(const Value* b, value(n, 1));
-  const bool many =
-      options_.for_training && origins_.sharing(n.inputs[1]) == Origins::Sharing::many;
-  return b->is_constant() && !many;
+  const bool multiple =
+      options_.for_training && origins_.sharing(n.inputs[1]) == Origins::Sharing::multiple;
+  return b->is_constant() && !multiple;
 }
 
 Status GraphImport::matmul_node(const OnnxNode& n) {

@@ -48,9 +48,9 @@ Status GraphImport::arg_node(const OnnxNode& n) {
   std::vector<int64_t> dims(static_cast<size_t>(rank - axis), 1);
   dims[0] = extent;
   // Places that do not hold it are brought to the other end.
-  LOOM_ASSIGN(const Value place,
+  LOOM_ASSIGN(const Value onehot,
               constant_stream(n, counted(extent, last ? 1 : -extent, std::move(dims))));
-  LOOM_ASSIGN(const Value marked, binary(n, "mul", here, place));
+  LOOM_ASSIGN(const Value marked, binary(n, "mul", here, onehot));
   LOOM_ASSIGN(Value y, emit(n, LayerKind::reduce,
                             {{"function", last ? "max" : "min"},
                              {"axes", axes},
@@ -62,14 +62,14 @@ Status GraphImport::arg_node(const OnnxNode& n) {
 }
 
 // places [...] to [..., extent]: 1 at the place, 0 elsewhere. Places below 0 count from the end.
-Result<GraphImport::Value> GraphImport::hot(const OnnxNode& n, const Value& places,
+Result<GraphImport::Value> GraphImport::hot(const OnnxNode& n, const Value& indices,
                                             int64_t extent) {
   if (extent < 1 || extent > kMaxPlaces) return refuse(n, "too many places");
-  if (places.shape.rank() + 1 > Shape::kMaxRank) return refuse(n, "places of too many axes");
-  std::vector<int64_t> dims = axis_extents(places.shape);
-  if (places.scalar) dims.clear();
+  if (indices.shape.rank() + 1 > Shape::kMaxRank) return refuse(n, "places of too many axes");
+  std::vector<int64_t> dims = axis_extents(indices.shape);
+  if (indices.scalar) dims.clear();
   dims.push_back(1);
-  LOOM_ASSIGN(const Value at, view(n, places, dims));
+  LOOM_ASSIGN(const Value at, view(n, indices, dims));
   Value y;
   for (const int64_t first : {int64_t{0}, -extent}) {
     LOOM_ASSIGN(const Value all, constant_stream(n, counted(extent, first, {extent})));
@@ -87,25 +87,25 @@ Result<GraphImport::Value> GraphImport::hot(const OnnxNode& n, const Value& plac
 Status GraphImport::one_hot_node(const OnnxNode& n) {
   LOOM_ASSIGN(const ConstantRef depth, constant(n, 1));
   LOOM_ASSIGN(const ConstantRef values, constant(n, 2));
-  LOOM_ASSIGN(const Value* places, value(n, 0));
+  LOOM_ASSIGN(const Value* indices, value(n, 0));
   if (depth->count() != 1 || depth->dims.size() > 1 || values->dims != std::vector<int64_t>{2} ||
-      places->is_constant())
+      indices->is_constant())
     return refuse(n, "a depth that is not one number, values that are not two, or known places");
   const auto extent = static_cast<int64_t>(depth->at(0));
   const double off = values->at(0), on = values->at(1);
-  const int rank = places->rank();
+  const int rank = indices->rank();
   int64_t axis = attribute(n, "axis", -1);
   if (axis < 0) axis += rank + 1;
   if (axis < 0 || axis > rank || extent < 1 || extent > 4096)
     return refuse(n, "an axis that does not exist, or a depth beyond 4096");
   Value y;
-  if (ids_ && places->at == GraphValue{}) {
+  if (ids_ && indices->at == GraphValue{}) {
     std::vector<float> table(static_cast<size_t>(extent * extent), static_cast<float>(off));
     for (int64_t i = 0; i < extent; ++i)
       table[static_cast<size_t>(i * extent + i)] = static_cast<float>(on);
     ItemParam rows{"weight", Shape{extent, extent}, shared(std::move(table))};
     rows.frozen = true;
-    LOOM_ASSIGN(y, emit(n, LayerKind::embedding, {{"vocab", extent}, {"width", extent}}, {*places},
+    LOOM_ASSIGN(y, emit(n, LayerKind::embedding, {{"vocab", extent}, {"width", extent}}, {*indices},
                         {std::move(rows)}));
   } else {
     LOOM_ASSIGN(const Value at, numbers(n, 0));
@@ -126,22 +126,22 @@ Status GraphImport::one_hot_node(const OnnxNode& n) {
 }
 
 // Places that are known to lie inside of an axis. Outside of it a runtime stops with an error.
-Status GraphImport::inside(const OnnxNode& n, const Value& places, int64_t extent) const {
-  const double most = bound(places);
+Status GraphImport::inside(const OnnxNode& n, const Value& indices, int64_t extent) const {
+  const double most = bound(indices);
   if (most >= 0 && most < static_cast<double>(extent)) return {};
   return refuse(n, cat("computed places that may lie outside of an axis of ", extent));
 }
 
 // Rows of a constant by computed places. A product with 1 and zeros is exact.
-Result<GraphImport::Value> GraphImport::looked_up(const OnnxNode& n, const Value& places,
+Result<GraphImport::Value> GraphImport::looked_up(const OnnxNode& n, const Value& indices,
                                                   const Constant& table) {
   const auto wild = [](double v) { return !(std::abs(v) <= 3.4e38); };
   if (table.dims.empty() || table.count() < 1 || std::ranges::any_of(table.values, wild))
     return refuse(n, "a table without rows, or with infinite values");
   const int64_t rows = table.dims[0], width = table.count() / rows;
   if (table.count() > kMaxPlaces * 16) return refuse(n, "a table of too many values");
-  LOOM_TRY(inside(n, places, rows));
-  LOOM_ASSIGN(const Value at, hot(n, places, rows));
+  LOOM_TRY(inside(n, indices, rows));
+  LOOM_ASSIGN(const Value at, hot(n, indices, rows));
   Constant matrix{{rows, width}, OnnxType::f32, {}};
   double most = 0;
   for (const float v : table.floats()) {
@@ -158,8 +158,8 @@ Result<GraphImport::Value> GraphImport::looked_up(const OnnxNode& n, const Value
   }
   LOOM_ASSIGN(Value y, emit(n, LayerKind::matmul, {}, {from, values}));
   nodes_[static_cast<size_t>(y.at.node)].bound = trained ? -1 : most;
-  std::vector<int64_t> dims = axis_extents(places.shape);
-  if (places.scalar) dims.clear();
+  std::vector<int64_t> dims = axis_extents(indices.shape);
+  if (indices.scalar) dims.clear();
   dims.insert(dims.end(), table.dims.begin() + 1, table.dims.end());
   if (dims.size() > static_cast<size_t>(Shape::kMaxRank)) return refuse(n, "too many axes");
   return view(n, y, dims);
@@ -167,9 +167,9 @@ Result<GraphImport::Value> GraphImport::looked_up(const OnnxNode& n, const Value
 
 // One number for each of computed places, which lie inside of an axis.
 Status GraphImport::repeated(const OnnxNode& n, const Constant& c, int64_t extent) {
-  LOOM_ASSIGN(const Value places, numbers(n, 1));
-  LOOM_TRY(inside(n, places, extent));
-  LOOM_ASSIGN(Value y, with_number(n, "mul", places, 0));
+  LOOM_ASSIGN(const Value indices, numbers(n, 1));
+  LOOM_TRY(inside(n, indices, extent));
+  LOOM_ASSIGN(Value y, with_number(n, "mul", indices, 0));
   LOOM_ASSIGN(y, with_number(n, "add", y, c.values[0]));
   nodes_[static_cast<size_t>(y.at.node)].bound = std::abs(c.values[0]);
   return define(n, std::move(y));
@@ -187,17 +187,17 @@ Status GraphImport::gather_elements_node(const OnnxNode& n) {
       return repeated(n, *c, c->dims[along]);
   }
   LOOM_ASSIGN(const Value x, numbers(n, 0));
-  LOOM_ASSIGN(const Value places, numbers(n, 1));
+  LOOM_ASSIGN(const Value indices, numbers(n, 1));
   const int rank = x.shape.rank();
   int64_t axis = attribute(n, "axis", 0);
   if (axis < 0) axis += rank;
-  if (axis != rank - 1 || rank < 2 || places.shape.rank() != rank || rank + 1 > Shape::kMaxRank)
+  if (axis != rank - 1 || rank < 2 || indices.shape.rank() != rank || rank + 1 > Shape::kMaxRank)
     return refuse(n, "is read along the last axis");
   for (int i = 0; i + 1 < rank; ++i) {
-    if (places.shape[i] != x.shape[i]) return refuse(n, "places of fewer rows than values");
+    if (indices.shape[i] != x.shape[i]) return refuse(n, "places of fewer rows than values");
   }
-  LOOM_TRY(inside(n, places, x.shape.last()));
-  LOOM_ASSIGN(const Value at, hot(n, places, x.shape.last()));
+  LOOM_TRY(inside(n, indices, x.shape.last()));
+  LOOM_ASSIGN(const Value at, hot(n, indices, x.shape.last()));
   std::vector<int64_t> dims = axis_extents(x.shape);
   dims.insert(dims.end() - 1, 1);
   LOOM_ASSIGN(const Value wide, view(n, x, dims));

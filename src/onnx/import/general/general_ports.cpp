@@ -46,8 +46,8 @@ bool shares_batch(const OnnxValue& given, const OnnxValue& first) {
 }  // namespace
 
 Result<int64_t> GraphImport::extent_of(const OnnxValue& given, size_t axis) const {
-  const int64_t said = given.shape[axis].extent;
-  const int64_t extent = said < 0 ? options_.open_extent : said;
+  const int64_t declared = given.shape[axis].extent;
+  const int64_t extent = declared < 0 ? options_.open_extent : declared;
   if (extent >= 1 && extent <= kLargestExtent) return extent;
   return unsupported(
       cat(called(given), " leaves axis ", axis, " open ('", printable(given.shape[axis].symbol),
@@ -176,9 +176,9 @@ bool GraphImport::names_rows(const OnnxValue& given) const {
 
 // Rows of a table that an input besides the first names. As ids it is a node of its own, whose
 // values are checked when they come; several tables read one, with rows for all in each.
-Result<GraphImport::Value> GraphImport::rows_of_input(const OnnxNode& n, const Value& places,
+Result<GraphImport::Value> GraphImport::rows_of_input(const OnnxNode& n, const Value& indices,
                                                       const Constant& table) {
-  WholeInput& input = whole_inputs_.at(places.at.node);
+  WholeInput& input = whole_inputs_.at(indices.at.node);
   const int64_t rows = table.dims[0], width = table.dims[1];
   const InputSpec spec = [&] {
     const LayerConfig& layer = nodes_[static_cast<size_t>(input.numbers)].layer;
@@ -205,8 +205,8 @@ Result<GraphImport::Value> GraphImport::rows_of_input(const OnnxNode& n, const V
   LOOM_ASSIGN(Value y, emit(n, LayerKind::embedding, {{"vocab", rows}, {"width", width}}, {ids},
                             {param(n, 0, "weight", Shape{rows, width}, table.floats())}));
   if (shares_rows(n, 0)) nodes_.back().source = source_of_rows(n, 0);
-  std::vector<int64_t> dims = axis_extents(places.shape);
-  if (places.scalar) dims.clear();
+  std::vector<int64_t> dims = axis_extents(indices.shape);
+  if (indices.scalar) dims.clear();
   dims.push_back(width);
   if (dims == axis_extents(y.shape)) return y;
   return view(n, y, dims);
@@ -313,10 +313,10 @@ Status GraphImport::check_first(const OnnxNode& end, const Value& y) {
     refusal_ = Refusal::mixes_samples;
     return unsupported(mixed, where_);
   }
-  const OnnxType said = model_.graph.outputs[0].type;
-  if (y.type != said && said != OnnxType::undefined)
+  const OnnxType declared = model_.graph.outputs[0].type;
+  if (y.type != declared && declared != OnnxType::undefined)
     return refuse(end, cat("holds ", onnx_type_name(y.type), " values; the file says ",
-                           onnx_type_name(said)));
+                           onnx_type_name(declared)));
   return {};
 }
 
@@ -384,7 +384,7 @@ Result<ImportedNetwork> GraphImport::finish() {
     out.notes.push_back(cat("input '", printable(layer.def->input(layer).name),
                             "' holds whole numbers in the file; here floats, up to 1048576"));
   }
-  std::vector<int64_t> place(nodes_.size(), -1);
+  std::vector<int64_t> layer_index(nodes_.size(), -1);
   GraphWiring wiring;
   std::vector<int64_t> first(static_cast<size_t>(sources_) + 1, -1);
   std::vector<LayerConfig> layers;
@@ -398,18 +398,18 @@ Result<ImportedNetwork> GraphImport::finish() {
       continue;
     }
     numbers_.erase(nodes_[i].weight);
-    place[i] = static_cast<int64_t>(layers.size());
+    layer_index[i] = static_cast<int64_t>(layers.size());
     std::vector<GraphValue>& from = wiring.nodes.emplace_back();
     for (GraphValue v : nodes_[i].from) {
-      if (v.node >= 0) v.node = place[static_cast<size_t>(v.node)];
+      if (v.node >= 0) v.node = layer_index[static_cast<size_t>(v.node)];
       from.push_back(v);
     }
     const int64_t owner = owner_of(i, first);
-    wiring.owners.push_back(owner < 0 ? -1 : place[static_cast<size_t>(owner)]);
+    wiring.owners.push_back(owner < 0 ? -1 : layer_index[static_cast<size_t>(owner)]);
     const std::string path = cat(Coord{}.str(), "/", layers.size(), "/");
     for (const ItemParam& p : owner < 0 ? nodes_[i].params : std::vector<ItemParam>()) {
       out.params.push_back({cat(path, p.path), p.shape, *p.values});
-      if (p.frozen) frozen.push_back(cat(place[i], "/", p.path));
+      if (p.frozen) frozen.push_back(cat(layer_index[i], "/", p.path));
     }
     layers.push_back(std::move(nodes_[i].layer));
   }
@@ -421,7 +421,7 @@ Result<ImportedNetwork> GraphImport::finish() {
   wiring.names.assign(layers.size() + 1, "");
   wiring.names[0] = graph_name(input_name_, taken);
   for (const NamedOutput& v : outputs) {
-    const int64_t node = place[static_cast<size_t>(v.value->at.node)];
+    const int64_t node = layer_index[static_cast<size_t>(v.value->at.node)];
     wiring.outputs.push_back({node, v.value->at.output});
     std::string& name = wiring.names[static_cast<size_t>(node) + 1];
     if (name.empty() && v.value->at.output == 0) name = graph_name(v.name, taken);

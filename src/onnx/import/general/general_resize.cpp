@@ -50,7 +50,7 @@ bool is_read(const Way& w, const OnnxNode& n) {
 }
 
 // Where output i lies in the input.
-float place(const Way& w, const Axis& a, int64_t i) {
+float source_position(const Way& w, const Axis& a, int64_t i) {
   const auto at = static_cast<float>(i);
   if (w.coordinates == "asymmetric") return at / a.scale;
   if (w.coordinates == "align_corners")
@@ -65,7 +65,7 @@ float place(const Way& w, const Axis& a, int64_t i) {
 }
 
 int64_t nearest(const Way& w, const Axis& a, int64_t i) {
-  const float at = place(w, a, i), below = std::floor(at);
+  const float at = source_position(w, a, i), below = std::floor(at);
   float taken = below;
   if (w.old) {  // opset 10
     taken = a.scale < 1 ? std::ceil(at) : std::trunc(at);
@@ -88,7 +88,7 @@ Constant weights(const Way& w, const Axis& a) {
       from = std::clamp(from, int64_t{0}, a.in - 1);
       m.values[static_cast<size_t>(i * a.in + from)] += weight;
     };
-    double at = static_cast<double>(place(w, a, i));
+    double at = static_cast<double>(source_position(w, a, i));
     if (w.mode == "linear") {
       at = std::clamp(at, 0.0, static_cast<double>(a.in - 1));
       const double below = std::floor(at);

@@ -27,10 +27,10 @@ bool leaves_nothing(const Shape& shape, const std::vector<int64_t>& starts,
   const int64_t axis = axes[0] < 0 ? axes[0] + shape.rank() : axes[0];
   if (axis < 1 || axis >= shape.rank()) return false;
   const int64_t extent = shape[static_cast<int>(axis)];
-  const auto place = [&](int64_t p) {
+  const auto clamped = [&](int64_t p) {
     return std::clamp<int64_t>(p < 0 ? p + extent : p, 0, extent);
   };
-  return place(starts[0]) >= place(ends[0]);
+  return clamped(starts[0]) >= clamped(ends[0]);
 }
 
 }  // namespace
@@ -314,10 +314,10 @@ Status GraphImport::expand_node(const OnnxNode& n) {
 // A table of rows that ids name, or one place, or a run of places, of an axis.
 Status GraphImport::gather_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value* table, value(n, 0));
-  LOOM_ASSIGN(const Value* places, value(n, 1));
+  LOOM_ASSIGN(const Value* indices, value(n, 1));
   int64_t axis = attribute(n, "axis", 0);
-  if (table->is_constant() && !places->is_constant()) {
-    const Value ids = *places;
+  if (table->is_constant() && !indices->is_constant()) {
+    const Value ids = *indices;
     LOOM_ASSIGN(const ConstantRef rows, constant(n, 0));
     if (axis == 0 && rows->dims.size() == 2 && whole_inputs_.contains(ids.at.node)) {
       LOOM_ASSIGN(Value y, rows_of_input(n, ids, *rows));
@@ -336,7 +336,7 @@ Status GraphImport::gather_node(const OnnxNode& n) {
     if (shares_rows(n, 0)) nodes_.back().source = source_of_rows(n, 0);
     return define(n, std::move(y));
   }
-  if (!places->is_constant()) return refuse(n, "looks up computed values by computed places");
+  if (!indices->is_constant()) return refuse(n, "looks up computed values by computed places");
   LOOM_ASSIGN(const ConstantRef at, constant(n, 1));
   LOOM_ASSIGN(const Value x, stream(n, 0));
   if (axis < 0) axis += x.shape.rank();
@@ -403,15 +403,15 @@ Status GraphImport::gather_nd_node(const OnnxNode& n) {
   const std::vector<int64_t> have = axis_extents(x.shape), all = at->integers();
   std::vector<int64_t> list, flat = {product(have, 0, static_cast<size_t>(width))};
   for (int64_t i = 0; i < at->count(); i += width) {
-    int64_t place = 0;
+    int64_t clamped = 0;
     for (int64_t k = 0; k < width; ++k) {
       const int64_t extent = have[static_cast<size_t>(k)];
       int64_t p = all[all.size() == 1 ? 0 : static_cast<size_t>(i + k)];
       p += p < 0 ? extent : 0;
       if (p < 0 || p >= extent) return refuse(n, "a place outside of its axis");
-      place = place * extent + p;
+      clamped = clamped * extent + p;
     }
-    list.push_back(place);
+    list.push_back(clamped);
   }
   flat.insert(flat.end(), have.begin() + width, have.end());
   std::vector<int64_t> dims(at->dims.begin(), at->dims.end() - 1);

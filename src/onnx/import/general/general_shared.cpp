@@ -30,7 +30,7 @@ bool same_weights(const std::vector<ItemParam>& a, const std::vector<ItemParam>&
   return std::ranges::equal(a, b, same);
 }
 
-bool tell_something(const std::vector<ItemParam>& params) {
+bool log_something(const std::vector<ItemParam>& params) {
   return std::ranges::any_of(
       params, [](const ItemParam& p) { return !all_the_same(bytes_of(p), sizeof(float)); });
 }
@@ -77,9 +77,9 @@ int64_t GraphImport::source_of_rows(const OnnxNode& n, size_t i) {
 // The node before number `i` whose weights it shares; -1: they are its own. `first`: of each source
 // the first node that has its own; -1: none yet.
 int64_t GraphImport::owner_of(size_t i, std::vector<int64_t>& first) const {
-  const Made& made = nodes_[i];
+  const GraphNode& made = nodes_[i];
   if (made.source == 0 || !all_trained(made.layer)) return -1;
-  if (!origins_.all_weights() && !tell_something(made.params)) return -1;
+  if (!origins_.all_weights() && !log_something(made.params)) return -1;
   int64_t& before = first[static_cast<size_t>(made.source)];
   if (before >= 0)
     return same_weights(nodes_[static_cast<size_t>(before)].params, made.params) ? before : -1;

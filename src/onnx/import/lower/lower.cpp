@@ -59,7 +59,7 @@ Error Lowering::refused(std::string_view message) const {
       batch_ == open_batch_ ? with_open_batch(message, batch_) : std::string(message), where_);
 }
 
-Result<const Lowered*> Lowering::input(const OnnxNode& n, size_t i) const {
+Result<const PatternValue*> Lowering::input(const OnnxNode& n, size_t i) const {
   if (!has_input(n, i)) return refuse(n, cat("input ", i, " is absent"));
   const auto found = values_.find(n.inputs[i]);
   if (found == values_.end())
@@ -76,7 +76,7 @@ Status Lowering::spend(const OnnxNode& n, int64_t values) {
 }
 
 Result<ConstantRef> Lowering::constant(const OnnxNode& n, size_t i) {
-  LOOM_ASSIGN(const Lowered* value, input(n, i));
+  LOOM_ASSIGN(const PatternValue* value, input(n, i));
   if (value->constant != nullptr) return value->constant;
   if (value->tensor == nullptr)
     return refuse(n, cat("its input '", printable(n.inputs[i]), "' must be a constant"));
@@ -105,7 +105,7 @@ Result<ConstantRef> Lowering::weights(const OnnxNode& n, size_t i) {
   return c;
 }
 
-Status Lowering::define(const OnnxNode& n, Lowered value, size_t output) {
+Status Lowering::define(const OnnxNode& n, PatternValue value, size_t output) {
   if (output >= n.outputs.size() || n.outputs[output].empty()) return {};
   value.type = result_;
   if (!values_.emplace(n.outputs[output], std::move(value)).second)
@@ -113,19 +113,20 @@ Status Lowering::define(const OnnxNode& n, Lowered value, size_t output) {
   return {};
 }
 
-Lowered Lowering::stream(int item, const std::vector<int64_t>& dims) const {
-  Lowered out;
+PatternValue Lowering::stream(int item, const std::vector<int64_t>& dims) const {
+  PatternValue out;
   out.item = item;
   out.view = OnnxView::of(dims);
   return out;
 }
 
 // The memory of an item as `dims`.
-Result<Lowered> Lowering::seen(const OnnxNode& n, int item, std::vector<int64_t> dims) const {
+Result<PatternValue> Lowering::view_as(const OnnxNode& n, int item,
+                                       std::vector<int64_t> dims) const {
   const Shape& shape = items_[static_cast<size_t>(item)].out;
   std::vector<int64_t> own;
   for (int i = 0; i < shape.rank(); ++i) own.push_back(shape[i]);
-  Lowered out = stream(item, own);
+  PatternValue out = stream(item, own);
   if (!out.view.reshape(dims))
     return refuse(n, cat("its result ", shape.str(), " is not what the graph says it is"));
   return out;
@@ -157,7 +158,7 @@ Result<int> Lowering::add(const OnnxNode& n, Item item) {
   return static_cast<int>(items_.size()) - 1;
 }
 
-Result<int> Lowering::rows(const OnnxNode& n, const Lowered& x, int64_t width) {
+Result<int> Lowering::rows(const OnnxNode& n, const PatternValue& x, int64_t width) {
   LOOM_ASSIGN(const int item, materialise(n, x));
   const std::vector<int64_t> dims = x.view.dims();
   const Shape& out = items_[static_cast<size_t>(item)].out;
@@ -174,7 +175,7 @@ Result<int> Lowering::rows(const OnnxNode& n, const Lowered& x, int64_t width) {
   return refuse(n, cat("reads ", out.str(), " as rows of ", width, ", which no layer does"));
 }
 
-Result<int> Lowering::whole(const OnnxNode& n, const Lowered& x) {
+Result<int> Lowering::rows_of_item(const OnnxNode& n, const PatternValue& x) {
   LOOM_ASSIGN(const int item, materialise(n, x));
   const std::vector<int64_t> dims = x.view.dims();
   const Shape& out = items_[static_cast<size_t>(item)].out;
@@ -266,7 +267,7 @@ Status Lowering::read_input() {
   first.out = sample_.after(batch_);
   items_.push_back(std::move(first));
   input_name_ = normalized_ = value->name;
-  Lowered x = stream(0, dims);
+  PatternValue x = stream(0, dims);
   x.type = value->type;
   values_.emplace(value->name, std::move(x));
   return {};
@@ -275,7 +276,7 @@ Status Lowering::read_input() {
 Status Lowering::constant_node(const OnnxNode& n) {
   if (n.attributes.size() != 1) return refuse(n, "must have one value");
   const OnnxAttribute* value = n.find("value");
-  Lowered out;
+  PatternValue out;
   if (value != nullptr && value->tensors.size() == 1) {
     out.tensor = &value->tensors[0];
   } else {
@@ -286,12 +287,12 @@ Status Lowering::constant_node(const OnnxNode& n) {
 }
 
 Status Lowering::shape_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   std::vector<int64_t> dims = x->view.dims();
   if (x->constant != nullptr) dims = x->constant->dims;
   if (x->tensor != nullptr) dims = x->tensor->shape;
   if (x->reduced) dims.back() = 1;
-  Lowered made;
+  PatternValue made;
   made.constant = std::make_shared<const Constant>(shape_of(n, dims));
   return define(n, std::move(made));
 }
@@ -310,9 +311,9 @@ Result<std::vector<int64_t>> Lowering::target_dims(const OnnxNode& n,
 
 // Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand: no memory moves.
 Status Lowering::view_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   if (n.op == "Transpose" || n.op == "Expand") {
-    Lowered out = *x;
+    PatternValue out = *x;
     if (x->scores != nullptr || x->reduced) return refuse(n, "not of attention scores or means");
     if (n.op == "Expand") {
       LOOM_ASSIGN(const std::vector<int64_t> to, list(n, 1));
@@ -336,11 +337,11 @@ Status Lowering::view_node(const OnnxNode& n) {
     Constant made = *from;
     LOOM_TRY(spend(n, static_cast<int64_t>(made.values.size())));
     LOOM_ASSIGN(made.dims, target_dims(n, from->dims));
-    Lowered out;
+    PatternValue out;
     out.constant = std::make_shared<const Constant>(std::move(made));
     return define(n, std::move(out));
   }
-  Lowered out = *x;
+  PatternValue out = *x;
   if (x->scores != nullptr || x->reduced) return refuse(n, "not of attention scores or means");
   LOOM_ASSIGN(const std::vector<int64_t> dims, target_dims(n, x->view.dims()));
   if (dims.size() > kMaxOnnxRank || !out.view.reshape(dims))
@@ -350,7 +351,7 @@ Status Lowering::view_node(const OnnxNode& n) {
 
 // Identity, Dropout, Cast: the value itself.
 Status Lowering::same_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   if (layer_of(n.op).function == "dropout") LOOM_TRY(check_dropout(n));
   if (n.op == "Cast") LOOM_TRY(check_cast(n, x->holds()));
   return define(n, *x);
@@ -423,7 +424,7 @@ Result<OnnxType> Lowering::checked(const OnnxNode& n) const {
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     types.push_back(OnnxType::undefined);
     if (!has_input(n, i)) continue;
-    LOOM_ASSIGN(const Lowered* value, input(n, i));
+    LOOM_ASSIGN(const PatternValue* value, input(n, i));
     types.back() = value->holds();
   }
   const Result<OnnxType> type = check_node(n, opset_, types);
@@ -442,7 +443,7 @@ Status Lowering::node(const OnnxNode& n) {
   bool known = !n.inputs.empty();
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     if (!has_input(n, i)) continue;
-    LOOM_ASSIGN(const Lowered* value, input(n, i));
+    LOOM_ASSIGN(const PatternValue* value, input(n, i));
     known = known && value->is_constant();
   }
   if (known && folds(n)) {
@@ -455,7 +456,7 @@ Status Lowering::node(const OnnxNode& n) {
     Result<Constant> made = fold(n, opset_, inputs);
     if (!made.ok()) return refused(made.error().message);
     LOOM_TRY(spend(n, static_cast<int64_t>(made->values.size())));
-    Lowered out;
+    PatternValue out;
     out.constant = std::make_shared<const Constant>(std::move(*made));
     return define(n, std::move(out));
   }
@@ -470,7 +471,7 @@ Result<ImportedNetwork> Lowering::run() {
   left_ = kFreely;
   for (const OnnxTensor& t : model_.graph.initializers) {
     left_ += kCopies * t.count();
-    Lowered value;
+    PatternValue value;
     value.tensor = &t;
     if (t.name.empty() || !values_.emplace(t.name, std::move(value)).second)
       return bad_file(cat("initializer '", printable(t.name), "' has no name, or stands twice"),
@@ -483,15 +484,15 @@ Result<ImportedNetwork> Lowering::run() {
   end.op = "output";
   end.name = model_.graph.outputs[0].name;
   end.inputs = {end.name};
-  LOOM_ASSIGN(const Lowered* y, input(end, 0));
+  LOOM_ASSIGN(const PatternValue* y, input(end, 0));
   if (y->item < 0 || y->scores != nullptr || y->reduced)
     return refuse(end, "is not what a layer computes");
-  const OnnxType said = model_.graph.outputs[0].type, type = y->holds();
+  const OnnxType declared = model_.graph.outputs[0].type, type = y->holds();
   if (!is_float(type))
     return refuse(end, cat("holds ", onnx_type_name(type), " values; layers give floats"));
-  if (said != type && said != OnnxType::undefined)
-    return refuse(
-        end, cat("holds ", onnx_type_name(type), " values; the file says ", onnx_type_name(said)));
+  if (declared != type && declared != OnnxType::undefined)
+    return refuse(end, cat("holds ", onnx_type_name(type), " values; the file says ",
+                           onnx_type_name(declared)));
   LOOM_ASSIGN(int last, materialise(end, *y));
   if (!y->view.plain()) return refuse(end, "is transposed, which no layer undoes");
   LOOM_ASSIGN(last, shaped(end, last, y->view.dims()));

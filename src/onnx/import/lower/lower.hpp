@@ -78,7 +78,7 @@ struct AffineParts {
   std::vector<float> scale, shift;
 };
 
-struct Lowered {
+struct PatternValue {
   ConstantRef constant;                // or
   const OnnxTensor* tensor = nullptr;  // an initializer not read yet; or
   int item = -1;                       // a stream
@@ -149,11 +149,12 @@ class Lowering {
   Status softmax_node(const OnnxNode& n);
   Status gather_node(const OnnxNode& n);
   Status slice_node(const OnnxNode& n);
-  Status last_step(const OnnxNode& n, const Lowered& x, bool keep_axis);
+  Status last_step(const OnnxNode& n, const PatternValue& x, bool keep_axis);
   Status recurrent_node(const OnnxNode& n);
   Status concat_node(const OnnxNode& n);
   // weight: [out, in]. bias: without values, none.
-  Result<Lowered> dense(const OnnxNode& n, const Lowered& x, ItemParam weight, ItemParam bias);
+  Result<PatternValue> dense(const OnnxNode& n, const PatternValue& x, ItemParam weight,
+                             ItemParam bias);
 
   // lower_functions.cpp
   Status unary_node(const OnnxNode& n);
@@ -162,28 +163,30 @@ class Lowering {
   Status where_node(const OnnxNode& n);
   Result<bool> normalizes(const OnnxNode& n);
   Status mean_node(const OnnxNode& n);
-  Result<Lowered> stream_pair(const OnnxNode& n, const Lowered& a, const Lowered& b);
-  Result<Lowered> with_constant(const OnnxNode& n, const Lowered& x, const Constant& c, bool first);
-  Result<Lowered> affine(const OnnxNode& n, const Lowered& x, const Constant& c, bool first);
-  Result<Lowered> add_streams(const OnnxNode& n, const Lowered& a, const Lowered& b);
-  Result<Lowered> gate(const OnnxNode& n, const Lowered& a, const Lowered& b);
+  Result<PatternValue> stream_pair(const OnnxNode& n, const PatternValue& a, const PatternValue& b);
+  Result<PatternValue> with_constant(const OnnxNode& n, const PatternValue& x, const Constant& c,
+                                     bool first);
+  Result<PatternValue> affine(const OnnxNode& n, const PatternValue& x, const Constant& c,
+                              bool first);
+  Result<PatternValue> add_streams(const OnnxNode& n, const PatternValue& a, const PatternValue& b);
+  Result<PatternValue> gate(const OnnxNode& n, const PatternValue& a, const PatternValue& b);
   Result<int> made_affine(const OnnxNode& n, int item, int axis, AffineParts by);
   // The item that computes the stream: functions become items.
-  Result<int> materialise(const OnnxNode& n, const Lowered& x);
+  Result<int> materialise(const OnnxNode& n, const PatternValue& x);
   Result<int> function_item(const OnnxNode& n, int item, const ExprRef& f);
 
   // lower_attention.cpp
-  Result<Lowered> scores(const OnnxNode& n, const Lowered& q, const Lowered& k);
-  Result<Lowered> attend(const OnnxNode& n, const Lowered& p, const Lowered& v);
-  Result<Lowered> scores_with(const OnnxNode& n, const Lowered& s, const Constant& c);
-  Result<int> projection(const OnnxNode& n, const Lowered& x, double& scale) const;
+  Result<PatternValue> scores(const OnnxNode& n, const PatternValue& q, const PatternValue& k);
+  Result<PatternValue> attend(const OnnxNode& n, const PatternValue& p, const PatternValue& v);
+  Result<PatternValue> scores_with(const OnnxNode& n, const PatternValue& s, const Constant& c);
+  Result<int> projection(const OnnxNode& n, const PatternValue& x, double& scale) const;
 
   // Counts values that are copied or made, so that a small file never becomes a huge network.
   Status spend(const OnnxNode& n, int64_t values);
   // Inputs and outputs of nodes.
   Error refuse(const OnnxNode& n, std::string_view reason) const;
   Error refused(std::string_view message) const;  // which names its node
-  Result<const Lowered*> input(const OnnxNode& n, size_t i) const;
+  Result<const PatternValue*> input(const OnnxNode& n, size_t i) const;
   bool has_input(const OnnxNode& n, size_t i) const {
     return i < n.inputs.size() && !n.inputs[i].empty();
   }
@@ -193,19 +196,19 @@ class Lowering {
   // The same where all its values will be kept.
   bool learns(const OnnxNode& n, size_t i) const;
   Result<ConstantRef> weights(const OnnxNode& n, size_t i);
-  Status define(const OnnxNode& n, Lowered value, size_t output = 0);
+  Status define(const OnnxNode& n, PatternValue value, size_t output = 0);
   // A stream whose memory is what the graph sees, as a new item reads it: its last axis is
   // `width` in both.
-  Result<int> rows(const OnnxNode& n, const Lowered& x, int64_t width);
+  Result<int> rows(const OnnxNode& n, const PatternValue& x, int64_t width);
   // The same for a stream that is exactly the item's shape.
-  Result<int> whole(const OnnxNode& n, const Lowered& x);
+  Result<int> rows_of_item(const OnnxNode& n, const PatternValue& x);
   // An item whose samples have the extents `dims` behind the batch: the same, or one behind it.
   Result<int> shaped(const OnnxNode& n, int item, const std::vector<int64_t>& dims);
   // Adds an item; its shape follows from its layer.
   Result<int> add(const OnnxNode& n, Item item);
   Item layer_item(LayerConfig layer, int source) const;
-  Lowered stream(int item, const std::vector<int64_t>& dims) const;
-  Result<Lowered> seen(const OnnxNode& n, int item, std::vector<int64_t> dims) const;
+  PatternValue stream(int item, const std::vector<int64_t>& dims) const;
+  Result<PatternValue> view_as(const OnnxNode& n, int item, std::vector<int64_t> dims) const;
 
   const OnnxModel& model_;
   const std::string& where_;
@@ -223,7 +226,7 @@ class Lowering {
   Normalization normalization_;
   std::string normalized_;  // the value that is the input with normalization_ applied
   std::vector<Item> items_;
-  std::map<std::string, Lowered, std::less<>> values_;
+  std::map<std::string, PatternValue, std::less<>> values_;
   std::map<std::pair<int, ExprRef>, int> functions_;
 };
 

@@ -36,7 +36,7 @@ ItemParam projected(std::string path, const Item& from, size_t param, Shape shap
 }  // namespace
 
 // The Dense behind a stream; `scale` takes a factor that stands before it.
-Result<int> Lowering::projection(const OnnxNode& n, const Lowered& x, double& scale) const {
+Result<int> Lowering::projection(const OnnxNode& n, const PatternValue& x, double& scale) const {
   if (x.f != nullptr) {
     const Recognized r = recognize(*x.f);
     if (r.kind != Recognized::Kind::affine || r.shift != 0)
@@ -53,7 +53,8 @@ Result<int> Lowering::projection(const OnnxNode& n, const Lowered& x, double& sc
   return x.item;
 }
 
-Result<Lowered> Lowering::scores(const OnnxNode& n, const Lowered& q, const Lowered& k) {
+Result<PatternValue> Lowering::scores(const OnnxNode& n, const PatternValue& q,
+                                      const PatternValue& k) {
   Scores s;
   LOOM_ASSIGN(s.q, projection(n, q, s.scale));
   LOOM_ASSIGN(s.k, projection(n, k, s.scale));
@@ -73,15 +74,16 @@ Result<Lowered> Lowering::scores(const OnnxNode& n, const Lowered& q, const Lowe
   if (items_[static_cast<size_t>(s.q)].out.last() != s.heads * s.head_dim ||
       items_[static_cast<size_t>(s.k)].out.last() != s.kv_heads * s.head_dim)
     return refuse(n, "q and k are not heads of [batch, time, width]");
-  Lowered out = stream(s.q, {batch_, s.heads, s.time, s.time});
+  PatternValue out = stream(s.q, {batch_, s.heads, s.time, s.time});
   out.scores = std::make_shared<const Scores>(s);
   return out;
 }
 
 // A factor, or a mask that hides positions.
-Result<Lowered> Lowering::scores_with(const OnnxNode& n, const Lowered& x, const Constant& c) {
+Result<PatternValue> Lowering::scores_with(const OnnxNode& n, const PatternValue& x,
+                                           const Constant& c) {
   Scores s = *x.scores;
-  Lowered out = x;
+  PatternValue out = x;
   if (s.softmax) return refuse(n, "changes the weights of attention");
   const std::string_view function = layer_of(n.op).function;
   if (function != "add") {
@@ -98,10 +100,10 @@ Result<Lowered> Lowering::scores_with(const OnnxNode& n, const Lowered& x, const
     return refuse(n, "a mask that is not one of [time, time], or a second one");
   bool later = false;
   int64_t reach = 0;
-  const auto seen = [&](int64_t i) { return c.at(i) > kHidden; };
+  const auto can_attend = [&](int64_t i) { return c.at(i) > kHidden; };
   for (int64_t i = 0; i < c.count(); ++i) {
     const int64_t apart = i % s.time - i / s.time;
-    if (!seen(i)) continue;
+    if (!can_attend(i)) continue;
     if (c.at(i) != 0) return refuse(n, "a mask that adds to scores instead of hiding positions");
     later = later || apart > 0;
     reach = std::max(reach, apart < 0 ? -apart : apart);
@@ -111,13 +113,14 @@ Result<Lowered> Lowering::scores_with(const OnnxNode& n, const Lowered& x, const
   for (int64_t i = 0; i < c.count(); ++i) {
     const int64_t apart = i % s.time - i / s.time, far = apart < 0 ? -apart : apart;
     const bool visible = (!s.causal || apart <= 0) && (s.window == 0 || far < s.window);
-    if (visible != seen(i)) return refuse(n, "a mask that is neither causal nor a window");
+    if (visible != can_attend(i)) return refuse(n, "a mask that is neither causal nor a window");
   }
   out.scores = std::make_shared<const Scores>(s);
   return out;
 }
 
-Result<Lowered> Lowering::attend(const OnnxNode& n, const Lowered& p, const Lowered& v) {
+Result<PatternValue> Lowering::attend(const OnnxNode& n, const PatternValue& p,
+                                      const PatternValue& v) {
   const Scores& s = *p.scores;
   double scale = 1;
   LOOM_ASSIGN(const int values, projection(n, v, scale));
@@ -163,7 +166,7 @@ Result<Lowered> Lowering::attend(const OnnxNode& n, const Lowered& p, const Lowe
     item.params.push_back(projected("v_bias", w, 1, Shape{narrow}, scale));
   }
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
-  Lowered y = stream(made, {batch_, s.time, s.heads, s.head_dim});
+  PatternValue y = stream(made, {batch_, s.time, s.heads, s.head_dim});
   y.view = y.view.permuted({0, 2, 1, 3});
   return y;
 }

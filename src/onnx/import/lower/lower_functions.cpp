@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-ExprRef of(const Lowered& x) {
+ExprRef of(const PatternValue& x) {
   return x.f != nullptr ? x.f : expr_x();
 }
 
@@ -43,7 +43,7 @@ bool all_are(const std::vector<float>& values, float what) {
 }
 
 // Whether a constant leaves the extents of what it meets as they are.
-bool keeps(const Constant& c, const Lowered& x) {
+bool keeps(const Constant& c, const PatternValue& x) {
   std::vector<int64_t> dims = x.view.dims();
   if (x.reduced) dims.back() = 1;
   if (c.dims.size() > dims.size()) return false;
@@ -127,13 +127,13 @@ void join_norm(Item& item, const AffineParts& by, bool folded) {
 }  // namespace
 
 Status Lowering::unary_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   if (x->item < 0 || x->scores != nullptr) return refuse(n, "its input is no plain stream");
   double parameter = 1;
   const std::string_view function = layer_of(n.op).function;
   if (function == "leaky_relu") parameter = attribute_real(n, "alpha", 0.01);
   if (function == "elu") parameter = attribute_real(n, "alpha", 1);
-  Lowered y = *x;
+  PatternValue y = *x;
   y.f = expr_of(n.op, {of(*x)}, parameter);
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
   return define(n, std::move(y));
@@ -150,7 +150,7 @@ Status Lowering::gelu_node(const OnnxNode& n) {
 
 // The mean of a row: of it alone, norms are made. Of all positions of a channel: a pool.
 Status Lowering::mean_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   const auto rank = static_cast<int64_t>(x->view.axes.size());
   std::vector<int64_t> axes = attribute_list(n, "axes", {});
   if (has_input(n, 1)) {
@@ -174,7 +174,7 @@ Status Lowering::mean_node(const OnnxNode& n) {
       !x->view.plain() || rank < 1 ||
       x->view.dims().back() != items_[static_cast<size_t>(x->item)].out.last())
     return refuse(n, "only a mean over the last axis that keeps it, inside of a norm, is read");
-  Lowered y = *x;
+  PatternValue y = *x;
   y.f = expr_of("mean", {of(*x)});
   y.reduced = true;
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
@@ -183,9 +183,9 @@ Status Lowering::mean_node(const OnnxNode& n) {
 
 Status Lowering::where_node(const OnnxNode& n) {
   ExprRef parts[3];
-  const Lowered* base = nullptr;
+  const PatternValue* base = nullptr;
   for (size_t i = 0; i < 3; ++i) {
-    LOOM_ASSIGN(const Lowered* x, input(n, i));
+    LOOM_ASSIGN(const PatternValue* x, input(n, i));
     if (x->is_constant()) {
       LOOM_ASSIGN(const ConstantRef c, constant(n, i));
       if (c->values.size() != 1) return refuse(n, "only one number per choice is read");
@@ -203,7 +203,7 @@ Status Lowering::where_node(const OnnxNode& n) {
     LOOM_ASSIGN(const ConstantRef c, constant(n, i));
     if (!keeps(*c, *base)) return refuse(n, "a constant that does not fit");
   }
-  Lowered y = *base;
+  PatternValue y = *base;
   y.f = expr_of("Where", {parts[0], parts[1], parts[2]});
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
   return define(n, std::move(y));
@@ -224,7 +224,7 @@ Result<bool> Lowering::normalizes(const OnnxNode& n) {
   for (const OnnxNode& other : model_.graph.nodes)
     readers += std::ranges::count(other.inputs, name);
   for (const OnnxValue& out : model_.graph.outputs) readers += out.name == name ? 1 : 0;
-  LOOM_ASSIGN(const Lowered* value, input(n, 1));
+  LOOM_ASSIGN(const PatternValue* value, input(n, 1));
   // A weight of a file that says which initializers train is not a normalization.
   if (origins_.all_weights() && origins_.of(n.inputs[1]) != Origin::constant) return false;
   const int64_t count = sample_.count();
@@ -233,7 +233,7 @@ Result<bool> Lowering::normalizes(const OnnxNode& n) {
       (shifts && !to.shift.empty()))
     return false;
   LOOM_ASSIGN(const ConstantRef c, constant(n, 1));
-  const Lowered& x = values_.at(input_name_);
+  const PatternValue& x = values_.at(input_name_);
   if (!keeps(*c, x) || (c->dims.size() == x.view.axes.size() && c->dims[0] != 1)) return false;
   std::vector<float> values = spread(*c, sample_);
   if (function == "add") std::ranges::transform(values, values.begin(), std::negate<>());
@@ -244,21 +244,21 @@ Result<bool> Lowering::normalizes(const OnnxNode& n) {
 }
 
 Status Lowering::binary_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* a, input(n, 0));
-  LOOM_ASSIGN(const Lowered* b, input(n, 1));
+  LOOM_ASSIGN(const PatternValue* a, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* b, input(n, 1));
   if (n.inputs.size() != 2) return refuse(n, "only two inputs are read");
   if (!a->is_constant() && !b->is_constant()) {
-    LOOM_ASSIGN(Lowered y, stream_pair(n, *a, *b));
+    LOOM_ASSIGN(PatternValue y, stream_pair(n, *a, *b));
     return define(n, std::move(y));
   }
   const bool first = a->is_constant();
   LOOM_ASSIGN(const ConstantRef c, constant(n, first ? 0 : 1));
-  LOOM_ASSIGN(Lowered y, with_constant(n, first ? *b : *a, *c, first));
+  LOOM_ASSIGN(PatternValue y, with_constant(n, first ? *b : *a, *c, first));
   return define(n, std::move(y));
 }
 
-Result<Lowered> Lowering::with_constant(const OnnxNode& n, const Lowered& x, const Constant& c,
-                                        bool first) {
+Result<PatternValue> Lowering::with_constant(const OnnxNode& n, const PatternValue& x,
+                                             const Constant& c, bool first) {
   if (x.scores != nullptr) return scores_with(n, x, c);
   if (!keeps(c, x)) return refuse(n, "a constant that does not fit");
   // A number of a formula, or a weight: one per value of an axis of one value, or lost to training.
@@ -267,7 +267,7 @@ Result<Lowered> Lowering::with_constant(const OnnxNode& n, const Lowered& x, con
   if (c.values.size() != 1 || (weight && !dims.empty() && dims.back() == 1))
     return affine(n, x, c, first);
   unlearned_ += weight;
-  Lowered y = x;
+  PatternValue y = x;
   const ExprRef number = expr_number(c.values[0]);
   y.f = first ? expr_of(n.op, {number, of(x)}) : expr_of(n.op, {of(x), number});
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
@@ -275,8 +275,8 @@ Result<Lowered> Lowering::with_constant(const OnnxNode& n, const Lowered& x, con
 }
 
 // A number per value of the last axis, or per channel.
-Result<Lowered> Lowering::affine(const OnnxNode& n, const Lowered& x, const Constant& c,
-                                 bool first) {
+Result<PatternValue> Lowering::affine(const OnnxNode& n, const PatternValue& x, const Constant& c,
+                                      bool first) {
   const std::vector<int64_t> dims = x.view.dims();
   std::vector<int64_t> padded = c.dims;
   if (padded.size() > dims.size() || x.reduced) return refuse(n, "a constant that does not fit");
@@ -316,10 +316,10 @@ Result<Lowered> Lowering::affine(const OnnxNode& n, const Lowered& x, const Cons
   if (last) {
     LOOM_ASSIGN(from, rows(n, x, dims.back()));
   } else {
-    LOOM_ASSIGN(from, whole(n, x));
+    LOOM_ASSIGN(from, rows_of_item(n, x));
   }
   LOOM_ASSIGN(const int made, made_affine(n, from, last ? -1 : 1, std::move(by)));
-  return seen(n, made, dims);
+  return view_as(n, made, dims);
 }
 
 // Into the weights of what it reads where that is a product or a norm, an item of its own else.
@@ -356,12 +356,13 @@ Result<int> Lowering::made_affine(const OnnxNode& n, int item, int axis, AffineP
   return add(n, std::move(layer));
 }
 
-Result<Lowered> Lowering::stream_pair(const OnnxNode& n, const Lowered& a, const Lowered& b) {
+Result<PatternValue> Lowering::stream_pair(const OnnxNode& n, const PatternValue& a,
+                                           const PatternValue& b) {
   if (a.scores != nullptr || b.scores != nullptr)
     return refuse(n, "attention scores and a computed value");
   const bool together = a.item == b.item && a.view == b.view;
   if (together) {
-    Lowered y = a;
+    PatternValue y = a;
     y.reduced = a.reduced && b.reduced;
     y.f = expr_of(n.op, {of(a), of(b)});
     if (y.f == nullptr) return refuse(n, "a function of too many operators");
@@ -374,7 +375,8 @@ Result<Lowered> Lowering::stream_pair(const OnnxNode& n, const Lowered& a, const
   return refuse(n, "of two computed values only sums, and products that are gates, are read");
 }
 
-Result<Lowered> Lowering::add_streams(const OnnxNode& n, const Lowered& a, const Lowered& b) {
+Result<PatternValue> Lowering::add_streams(const OnnxNode& n, const PatternValue& a,
+                                           const PatternValue& b) {
   LOOM_ASSIGN(const int one, materialise(n, a));
   LOOM_ASSIGN(const int two, materialise(n, b));
   const std::vector<int64_t> dims = a.view.dims();
@@ -387,13 +389,14 @@ Result<Lowered> Lowering::add_streams(const OnnxNode& n, const Lowered& a, const
   item.sources = {one, two};
   item.out = shape;
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
-  return seen(n, made, dims);
+  return view_as(n, made, dims);
 }
 
 // act(W1 x + b1) * (W2 x + b2): the inside of a SwiGLU.
-Result<Lowered> Lowering::gate(const OnnxNode& n, const Lowered& a, const Lowered& b) {
-  const Lowered& g = b.f != nullptr ? b : a;
-  const Lowered& u = b.f != nullptr ? a : b;
+Result<PatternValue> Lowering::gate(const OnnxNode& n, const PatternValue& a,
+                                    const PatternValue& b) {
+  const PatternValue& g = b.f != nullptr ? b : a;
+  const PatternValue& u = b.f != nullptr ? a : b;
   const Item &one = items_[static_cast<size_t>(g.item)], &two = items_[static_cast<size_t>(u.item)];
   Recognized r;
   r.kind = Recognized::Kind::activation;
@@ -425,10 +428,10 @@ Result<Lowered> Lowering::gate(const OnnxNode& n, const Lowered& a, const Lowere
   }
   const std::vector<int64_t> dims = g.view.dims();
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
-  return seen(n, made, dims);
+  return view_as(n, made, dims);
 }
 
-Result<int> Lowering::materialise(const OnnxNode& n, const Lowered& x) {
+Result<int> Lowering::materialise(const OnnxNode& n, const PatternValue& x) {
   if (x.item < 0 || x.scores != nullptr) return refuse(n, "reads what is no output of a layer");
   if (x.f == nullptr) return x.item;
   if (x.reduced) return refuse(n, "reads the mean of a row outside of a norm");

@@ -31,8 +31,8 @@ std::vector<int64_t> with_last(std::vector<int64_t> dims, int64_t last) {
 
 }  // namespace
 
-Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, ItemParam weight,
-                                ItemParam bias) {
+Result<PatternValue> Lowering::dense(const OnnxNode& n, const PatternValue& x, ItemParam weight,
+                                     ItemParam bias) {
   const int64_t out = weight.shape[0], in = weight.shape[1];
   const bool has_bias = bias.values != nullptr;
   const auto named = [](ItemParam p, const char* path) {
@@ -63,7 +63,7 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, ItemParam w
       item.params.push_back(named(bias, "o_bias"));
     }
     LOOM_ASSIGN(const int made, add(n, std::move(item)));
-    return seen(n, made, with_last(dims, out));
+    return view_as(n, made, with_last(dims, out));
   }
   if (direct && source.role == Item::Role::gated &&
       source.layer.integer(fields::swiglu::kWidth) == out) {
@@ -85,7 +85,7 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, ItemParam w
       item.params.push_back(has_bias ? named(bias, "down_bias") : zeros("down_bias", out));
     }
     LOOM_ASSIGN(const int made, add(n, std::move(item)));
-    return seen(n, made, with_last(dims, out));
+    return view_as(n, made, with_last(dims, out));
   }
   LOOM_ASSIGN(LayerConfig layer,
               make_layer(LayerKind::dense, {{"in", in}, {"out", out}, {"bias", has_bias}}));
@@ -93,11 +93,11 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, ItemParam w
   item.params.push_back(named(weight, "weight"));
   if (has_bias) item.params.push_back(named(bias, "bias"));
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
-  return seen(n, made, with_last(dims, out));
+  return view_as(n, made, with_last(dims, out));
 }
 
 Status Lowering::gemm_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   LOOM_ASSIGN(const ConstantRef b, weights(n, 1));
   const auto alpha = static_cast<float>(attribute_real(n, "alpha", 1));
   const auto beta = static_cast<float>(attribute_real(n, "beta", 1));
@@ -123,19 +123,19 @@ Status Lowering::gemm_node(const OnnxNode& n) {
     bias.made_up = beta != 1 || c->count() != out;
   }
   ItemParam weight{"weight", Shape{out, in}, shared(std::move(w)), alpha != 1};
-  LOOM_ASSIGN(Lowered y, dense(n, *x, std::move(weight), std::move(bias)));
+  LOOM_ASSIGN(PatternValue y, dense(n, *x, std::move(weight), std::move(bias)));
   return define(n, std::move(y));
 }
 
 Status Lowering::matmul_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* a, input(n, 0));
-  LOOM_ASSIGN(const Lowered* b, input(n, 1));
+  LOOM_ASSIGN(const PatternValue* a, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* b, input(n, 1));
   if (a->scores != nullptr && b->item >= 0) {
-    LOOM_ASSIGN(Lowered y, attend(n, *a, *b));
+    LOOM_ASSIGN(PatternValue y, attend(n, *a, *b));
     return define(n, std::move(y));
   }
   if (a->item >= 0 && b->item >= 0 && b->scores == nullptr) {
-    LOOM_ASSIGN(Lowered y, scores(n, *a, *b));
+    LOOM_ASSIGN(PatternValue y, scores(n, *a, *b));
     return define(n, std::move(y));
   }
   if (a->item < 0 || a->scores != nullptr || !b->is_constant())
@@ -145,7 +145,7 @@ Status Lowering::matmul_node(const OnnxNode& n) {
     return refuse(n, "W must be a matrix");
   const int64_t in = w->dims[0], out = w->dims[1];
   ItemParam weight{"weight", Shape{out, in}, shared(transposed(w->floats(), in, out))};
-  LOOM_ASSIGN(Lowered y, dense(n, *a, std::move(weight), {}));
+  LOOM_ASSIGN(PatternValue y, dense(n, *a, std::move(weight), {}));
   return define(n, std::move(y));
 }
 
@@ -179,10 +179,10 @@ Result<OnnxWindow> Lowering::window(const OnnxNode& n, std::vector<int64_t> kern
 
 Status Lowering::conv_node(const OnnxNode& n) {
   const bool transposed = layer_of(n.op).function == "transposed";
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
   if (x->item < 0) return refuse(n, "its input is a constant");
-  LOOM_ASSIGN(const int from, whole(n, *x));
+  LOOM_ASSIGN(const int from, rows_of_item(n, *x));
   const Shape& in = items_[static_cast<size_t>(from)].out;
   const auto axes = static_cast<size_t>(std::max(in.rank() - 2, 0));
   if (axes < 1 || axes > 3 || w->dims.size() != axes + 2)
@@ -225,9 +225,9 @@ Status Lowering::conv_node(const OnnxNode& n) {
 }
 
 Status Lowering::pool_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   if (x->item < 0) return refuse(n, "its input is a constant");
-  LOOM_ASSIGN(const int from, whole(n, *x));
+  LOOM_ASSIGN(const int from, rows_of_item(n, *x));
   const std::vector<int64_t> in = dims_of(items_[static_cast<size_t>(from)].out);
   const size_t axes = in.size() - std::min<size_t>(in.size(), 2);
   if (axes < 1 || axes > 3) return refuse(n, "one to three axes of positions are read");
@@ -262,7 +262,7 @@ Status Lowering::pool(const OnnxNode& n, int from, const OnnxWindow& v) {
 }
 
 Status Lowering::batch_norm_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   const std::vector<int64_t> dims = x->view.dims();
   if (x->item < 0 || dims.size() < 2 || attribute(n, "training_mode", 0) != 0 ||
       n.outputs.size() != 1)
@@ -285,15 +285,15 @@ Status Lowering::batch_norm_node(const OnnxNode& n) {
   if (dims.size() == 2) {
     LOOM_ASSIGN(from, rows(n, *x, dims[1]));
   } else {
-    LOOM_ASSIGN(from, whole(n, *x));
+    LOOM_ASSIGN(from, rows_of_item(n, *x));
   }
   LOOM_ASSIGN(const int made, made_affine(n, from, dims.size() == 2 ? -1 : 1, std::move(by)));
-  LOOM_ASSIGN(Lowered y, seen(n, made, dims));
+  LOOM_ASSIGN(PatternValue y, view_as(n, made, dims));
   return define(n, std::move(y));
 }
 
 Status Lowering::norm_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   LOOM_ASSIGN(const ConstantRef gamma, weights(n, 1));
   const std::vector<int64_t> dims = x->view.dims();
   const auto rank = static_cast<int64_t>(dims.size());
@@ -321,19 +321,19 @@ Status Lowering::norm_node(const OnnxNode& n) {
         {"beta", Shape{dims.back()}, shared(std::move(beta)), !has_input(n, 2), !has_input(n, 2)});
   }
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
-  LOOM_ASSIGN(Lowered y, seen(n, made, dims));
+  LOOM_ASSIGN(PatternValue y, view_as(n, made, dims));
   return define(n, std::move(y));
 }
 
 Status Lowering::softmax_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   std::vector<int64_t> dims = x->view.dims();
   const auto rank = static_cast<int64_t>(dims.size());
   const int64_t axis = attribute(n, "axis", -1);
   if (x->item < 0 || rank < 1 || (axis != -1 && axis != rank - 1))
     return refuse(n, "only softmaxes over the last axis are read");
   if (x->scores != nullptr) {
-    Lowered y = *x;
+    PatternValue y = *x;
     Scores s = *x->scores;
     if (s.softmax) return refuse(n, "a second softmax of attention scores");
     s.softmax = true;
@@ -341,7 +341,7 @@ Status Lowering::softmax_node(const OnnxNode& n) {
     return define(n, std::move(y));
   }
   // A factor before it is a temperature.
-  Lowered bare = *x;
+  PatternValue bare = *x;
   double temperature = 1;
   if (x->f != nullptr) {
     const Recognized r = recognize(*x->f);
@@ -365,7 +365,7 @@ Status Lowering::softmax_node(const OnnxNode& n) {
   Result<LayerConfig> layer = make_layer(LayerKind::softmax, fields);
   if (!layer.ok()) return refuse(n, layer.error().message);
   LOOM_ASSIGN(const int made, add(n, layer_item(std::move(*layer), from)));
-  LOOM_ASSIGN(Lowered y, seen(n, made, dims));
+  LOOM_ASSIGN(PatternValue y, view_as(n, made, dims));
   return define(n, std::move(y));
 }
 
@@ -374,7 +374,7 @@ Status Lowering::concat_node(const OnnxNode& n) {
   item.role = Item::Role::concat;
   int64_t axis = attribute(n, "axis", 0), width = 0;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
-    LOOM_ASSIGN(const Lowered* x, input(n, i));
+    LOOM_ASSIGN(const PatternValue* x, input(n, i));
     const std::vector<int64_t> dims = x->view.dims();
     const bool fits = x->item >= 0 && x->scores == nullptr && dims.size() == 2 && dims[0] == batch_;
     if (!fits || (axis != 1 && axis != -1) || !x->view.plain())

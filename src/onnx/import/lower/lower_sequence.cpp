@@ -51,7 +51,7 @@ std::string rnn_activation(const OnnxNode& n) {
 
 // Rows of a table by ids, or the last step of a sequence.
 Status Lowering::gather_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   if (!x->is_constant()) {
     LOOM_ASSIGN(const ConstantRef index, constant(n, 1));
     const std::vector<int64_t> dims = x->view.dims();
@@ -63,12 +63,12 @@ Status Lowering::gather_node(const OnnxNode& n) {
       return refuse(n, cat("step ", at, " of ", dims[1], "; only the last one is read"));
     return last_step(n, *x, !index->dims.empty());
   }
-  LOOM_ASSIGN(const Lowered* ids, input(n, 1));
+  LOOM_ASSIGN(const PatternValue* ids, input(n, 1));
   LOOM_ASSIGN(const ConstantRef table, weights(n, 0));
   if (ids->item != 0 || !ids_ || ids->f != nullptr || table->dims.size() != 2 ||
       attribute(n, "axis", 0) != 0)
     return refuse(n, "only rows of a constant matrix by the ids of the input are read");
-  LOOM_ASSIGN(const int from, whole(n, *ids));
+  LOOM_ASSIGN(const int from, rows_of_item(n, *ids));
   const int64_t vocab = table->dims[0], width = table->dims[1];
   Result<LayerConfig> layer =
       make_layer(LayerKind::embedding, {{"vocab", vocab}, {"width", width}});
@@ -78,13 +78,13 @@ Status Lowering::gather_node(const OnnxNode& n) {
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
   std::vector<int64_t> dims = ids->view.dims();
   dims.push_back(width);
-  LOOM_ASSIGN(Lowered y, seen(n, made, dims));
+  LOOM_ASSIGN(PatternValue y, view_as(n, made, dims));
   return define(n, std::move(y));
 }
 
 // The state after the last step: the same layer without its sequence.
-Status Lowering::last_step(const OnnxNode& n, const Lowered& x, bool keep_axis) {
-  LOOM_ASSIGN(const int item, whole(n, x));
+Status Lowering::last_step(const OnnxNode& n, const PatternValue& x, bool keep_axis) {
+  LOOM_ASSIGN(const int item, rows_of_item(n, x));
   Item last = items_[static_cast<size_t>(item)];
   const bool recurrent = last.role == Item::Role::layer &&
                          std::ranges::any_of(gate_table(), [&](const ImportGates& g) {
@@ -97,12 +97,12 @@ Status Lowering::last_step(const OnnxNode& n, const Lowered& x, bool keep_axis) 
   const int64_t hidden = items_[static_cast<size_t>(made)].out.last();
   std::vector<int64_t> dims = {batch_, hidden};
   if (keep_axis) dims.insert(dims.begin() + 1, 1);
-  LOOM_ASSIGN(Lowered y, seen(n, made, dims));
+  LOOM_ASSIGN(PatternValue y, view_as(n, made, dims));
   return define(n, std::move(y));
 }
 
 Status Lowering::slice_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   std::vector<int64_t> v[4];
   for (size_t i = 0; i < 4; ++i) {
     v[i] = {1};
@@ -117,10 +117,10 @@ Status Lowering::slice_node(const OnnxNode& n) {
   const int64_t axis = v[2][0] < 0 ? v[2][0] + rank : v[2][0];
   if (axis < 0 || axis >= rank) return refuse(n, "an axis that does not exist");
   const int64_t extent = dims[static_cast<size_t>(axis)];
-  const auto place = [&](int64_t p) {
+  const auto clamped = [&](int64_t p) {
     return std::clamp(p < 0 ? p + extent : p, int64_t{0}, extent);
   };
-  const int64_t first = place(v[0][0]), end = place(v[1][0]);
+  const int64_t first = clamped(v[0][0]), end = clamped(v[1][0]);
   if (first == 0 && end == extent) return define(n, *x);
   if (axis == 1 && rank == 3 && first == extent - 1 && end == extent) return last_step(n, *x, true);
   return refuse(n, "of computed values only the last step of a sequence is read");
@@ -130,7 +130,7 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   const std::vector<ImportGates> table = gate_table();
   const ImportGates& g = *std::ranges::find_if(
       table, [&](const ImportGates& row) { return row.function == layer_of(n.op).function; });
-  LOOM_ASSIGN(const Lowered* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
   LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
   LOOM_ASSIGN(const ConstantRef r, weights(n, 2));
   if (attribute(n, "layout", 0) != 0)
@@ -139,7 +139,7 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   if (attribute_text(n, "direction", "forward") != "forward" || w->dims.size() != 3 ||
       r->dims.size() != 3 || w->dims[0] != 1 || r->dims[0] != 1)
     return refuse(n, "only one direction, forward, is read");
-  Lowered transposed = *x;
+  PatternValue transposed = *x;
   transposed.view = transposed.view.permuted({1, 0, 2});
   const auto gates = static_cast<int64_t>(g.order.size());
   const int64_t hidden = r->dims[2], in = w->dims[2], time = transposed.view.dims()[1];
@@ -167,7 +167,7 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
       (g.kind != LayerKind::rnn && n.find("activations") != nullptr) ||
       attribute(n, "input_forget", 0) != 0)
     return refuse(n, "activations, clip or input_forget that no layer has");
-  LOOM_ASSIGN(const int from, whole(n, transposed));
+  LOOM_ASSIGN(const int from, rows_of_item(n, transposed));
   const auto block = static_cast<size_t>(hidden), count = static_cast<size_t>(gates * hidden);
   std::vector<float> bias(2 * count);
   if (has_input(n, 3)) {
@@ -196,14 +196,14 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
     item.params.push_back({"bias_hh", Shape{gates * hidden}, shared(second), !biased});
   LOOM_ASSIGN(const int all, add(n, item));
   // Y: [time, 1, batch, hidden]; Y_h: [1, batch, hidden].
-  Lowered y = stream(all, {batch_, time, 1, hidden});
+  PatternValue y = stream(all, {batch_, time, 1, hidden});
   y.view = y.view.permuted({1, 2, 0, 3});
   LOOM_TRY(define(n, std::move(y)));
   if (n.outputs.size() < 2 || n.outputs[1].empty()) return {};
   item.layer = with_field(item.layer, "return_sequence", 0);
   item.out = Shape();
   LOOM_ASSIGN(const int last, add(n, std::move(item)));
-  Lowered h = stream(last, {batch_, 1, hidden});
+  PatternValue h = stream(last, {batch_, 1, hidden});
   h.view = h.view.permuted({1, 0, 2});
   return define(n, std::move(h), 1);
 }

@@ -23,7 +23,7 @@ class Fuser {
   Status norm(Step& step);
   Status activation(Step& step);
   void take_over(Step& conv, Step& step);
-  int reads(int place) const { return reads_[static_cast<size_t>(place)]; }
+  int reads(int slot_index) const { return reads_[static_cast<size_t>(slot_index)]; }
   Step& at(int i) { return body_.steps[static_cast<size_t>(i)]; }
 
   Body& body_;
@@ -53,8 +53,8 @@ bool Fuser::is(int step, std::string_view op) const {
 }
 
 int Fuser::before(const Step& step, size_t input) const {
-  const int place = input < step.in.size() ? step.in[input] : -1;
-  return place < 0 ? -1 : maker_[static_cast<size_t>(place)];
+  const int slot_index = input < step.in.size() ? step.in[input] : -1;
+  return slot_index < 0 ? -1 : maker_[static_cast<size_t>(slot_index)];
 }
 
 // Null: no constant of type float32.
@@ -106,12 +106,12 @@ Status Fuser::norm(Step& step) {
     shift.data<float>()[f] =
         static_cast<float>((was - real(list[2], f)) * factor + real(list[1], f));
   }
-  const auto place = static_cast<int>(body_.fixed.size());
+  const auto slot_index = static_cast<int>(body_.fixed.size());
   body_.fixed.push_back(Slot::of(std::move(weights)));
   body_.fixed.push_back(Slot::of(std::move(shift)));
   reads_.resize(body_.fixed.size(), 1);
   maker_.resize(body_.fixed.size(), -1);
-  from.in = {from.in[0], place, place + 1};
+  from.in = {from.in[0], slot_index, slot_index + 1};
   LOOM_TRY(prepare_step(from, body_, rt_));
   take_over(from, step);
   return {};

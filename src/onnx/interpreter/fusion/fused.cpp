@@ -150,19 +150,19 @@ Status give_mask_index(const Call& c, const Value* mask) {
 
 // Tables of words, places and, where there is one, kinds of sentences; ids of kinds are input 1.
 struct Tables {
-  const Value *words, *places, *kinds, *gamma, *beta;
+  const Value *words, *indices, *kinds, *gamma, *beta;
 };
 Status embed(const Call& c, const Tables& t, const Value* place_ids) {
   const Value& ids = c.value(0);
   if (c.has(1) != (t.kinds != nullptr)) return c.bad("segments and their table come together");
-  if (t.words == nullptr || t.places == nullptr || t.gamma == nullptr || t.beta == nullptr)
+  if (t.words == nullptr || t.indices == nullptr || t.gamma == nullptr || t.beta == nullptr)
     return c.bad("takes tables of words and positions, gamma and beta");
   if (ids.rank() != 2) return c.bad("ids must be [B, S]");
   LOOM_ASSIGN(Value sum, looked_up(c, *t.words, ids));
   LOOM_ASSIGN(const Value count, counting(c, ids.dims[1]));
-  LOOM_ASSIGN(const Value places,
-              looked_up(c, *t.places, place_ids == nullptr ? count : *place_ids));
-  LOOM_ASSIGN(sum, Part(c, "Add").value({&sum, &places}));
+  LOOM_ASSIGN(const Value indices,
+              looked_up(c, *t.indices, place_ids == nullptr ? count : *place_ids));
+  LOOM_ASSIGN(sum, Part(c, "Add").value({&sum, &indices}));
   if (t.kinds != nullptr) {
     LOOM_ASSIGN(const Value kinds, looked_up(c, *t.kinds, c.value(1)));
     LOOM_ASSIGN(sum, Part(c, "Add").value({&sum, &kinds}));

@@ -137,7 +137,7 @@ Status attention(const Call& c) {
   LOOM_ASSIGN(const Value both, Part(c, "Concat").set("axis", int64_t{0}).value({&k, &v}));
   return c.give_as(both, c.value(0).type, 1);
 }
-Part::Made prepare_attention(const Call& c) {
+Part::PreparedResult prepare_attention(const Call& c) {
   return Part(c, "MatMul").prepare({nullptr, optional(c, 1)});
 }
 
@@ -241,10 +241,11 @@ Status rotary(const Call& c) {
     const Dims all(static_cast<size_t>(x.dims[0]), first);
     LOOM_ASSIGN(at, positions(c, all, x.dims[x.rank() == 3 ? 1 : 2]));
   }
-  const int64_t turned = c.integer("rotary_embedding_dim", 0);
-  const int64_t heads = turned > 0 ? c.integer("num_heads", 0) : x.last() / (2 * cosines.last());
+  const int64_t transposed = c.integer("rotary_embedding_dim", 0);
+  const int64_t heads =
+      transposed > 0 ? c.integer("num_heads", 0) : x.last() / (2 * cosines.last());
   Part part(c, "RotaryEmbedding");
-  part.keep("interleaved").set("rotary_embedding_dim", turned).set("num_heads", heads);
+  part.keep("interleaved").set("rotary_embedding_dim", transposed).set("num_heads", heads);
   LOOM_ASSIGN(Value y, part.value({&x, &cosines, &c.value(3), &at}));
   return c.give(std::move(y));
 }
@@ -259,7 +260,7 @@ struct Step {
 Result<Step> step_of(const Call& c, const Value& q) {
   LOOM_ASSIGN(const int64_t total, c.whole_number(6, 0));
   Step s{q.dims[0], q.dims[1], total, total == q.dims[1], {}, {}};
-  LOOM_ASSIGN(s.lengths, c.whole(5));
+  LOOM_ASSIGN(s.lengths, c.int_list(5));
   if (static_cast<int64_t>(s.lengths.size()) != s.batch)
     return c.bad("seqlens_k must have a number per sample");
   const int64_t known = c.has(3) && c.value(3).rank() == 4 ? c.value(3).dims[2] : 0;
@@ -354,12 +355,12 @@ Status check_group_query(const Call& c) {
 Result<Value> step_positions(const Call& c, const Step& s) {
   if (!c.has(9)) return positions(c, s.first, s.rows);
   if (!s.prompt) return c.value(9);
-  LOOM_ASSIGN(const Dims ids, c.whole(9));
+  LOOM_ASSIGN(const Dims ids, c.int_list(9));
   if (ids.empty()) return c.bad("position_ids of no position");
   return positions(c, Dims(static_cast<size_t>(s.batch), ids[0]), s.rows);
 }
 
-Result<Value> turned(const Call& c, const Value& x, int64_t heads, const Value& at) {
+Result<Value> transposed(const Call& c, const Value& x, int64_t heads, const Value& at) {
   Part part(c, "RotaryEmbedding");
   part.keep("rotary_interleaved", "interleaved").set("num_heads", heads);
   part.set("rotary_embedding_dim", 2 * c.value(7).last());
@@ -394,8 +395,8 @@ Status group_query(const Call& c) {
   if (c.integer("do_rotary", 0) != 0) {
     if (!c.has(7) || !c.has(8)) return c.bad("takes cos_cache and sin_cache");
     LOOM_ASSIGN(const Value at, step_positions(c, s));
-    LOOM_ASSIGN(a.q, turned(c, a.q, a.heads, at));
-    LOOM_ASSIGN(a.k, turned(c, a.k, a.groups, at));
+    LOOM_ASSIGN(a.q, transposed(c, a.q, a.heads, at));
+    LOOM_ASSIGN(a.k, transposed(c, a.k, a.groups, at));
   }
   const Value fresh_k = a.k, fresh_v = a.v;
   const bool sink = c.has(11) || c.integer("smooth_softmax", -1) == 1;

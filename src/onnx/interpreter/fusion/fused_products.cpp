@@ -62,7 +62,7 @@ Status fused_conv(const Call& c) {
   LOOM_ASSIGN(y, clips ? clipped(c, y) : activated(c, y, conv_parameters));
   return c.give(std::move(y));
 }
-Part::Made prepare_fused_conv(const Call& c) {
+Part::PreparedResult prepare_fused_conv(const Call& c) {
   return conv_part(c).prepare({nullptr, optional(c, 1)});
 }
 
@@ -83,20 +83,20 @@ Status fused_gemm(const Call& c) {
   LOOM_ASSIGN(y, activated(c, y, gemm_parameters));
   return c.give(std::move(y));
 }
-Part::Made prepare_fused_gemm(const Call& c) {
+Part::PreparedResult prepare_fused_gemm(const Call& c) {
   return gemm_part(c).prepare({nullptr, optional(c, 1)});
 }
 
 // An operand as MatMul reads it. `batch`: its first axis comes after the batch axes. `turned`: then
 // its last two axes are exchanged.
-Result<Value> operand(const Call& c, size_t i, bool batch, bool turned) {
+Result<Value> operand(const Call& c, size_t i, bool batch, bool transposed) {
   const Value& x = c.value(i);
   const int rank = x.rank();
-  if (rank < 2 || (!batch && !turned)) return x;
+  if (rank < 2 || (!batch && !transposed)) return x;
   std::vector<int64_t> order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), int64_t{0});
   if (batch) std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
-  if (turned) std::swap(order[order.size() - 1], order[order.size() - 2]);
+  if (transposed) std::swap(order[order.size() - 1], order[order.size() - 2]);
   return Part(c, "Transpose").set("perm", order).value({&x});
 }
 
@@ -123,7 +123,7 @@ Status fused_matmul(const Call& c) {
   }
   return c.give_as(y, c.value(0).type);
 }
-Part::Made prepare_fused_matmul(const Call& c) {
+Part::PreparedResult prepare_fused_matmul(const Call& c) {
   if (c.integer("transBatchB", 0) != 0) return {nullptr};
   return Part(c, "Gemm").keep("transB").prepare({nullptr, optional(c, 1)});
 }

@@ -111,7 +111,7 @@ Result<Aggregate> aggregate_of(const Call& c) {
 
 using Key = std::pair<int64_t, int64_t>;  // tree and node, as the file counts them
 
-Status read_nodes(const Call& c, Ensemble& e, std::map<Key, int64_t>& places) {
+Status read_nodes(const Call& c, Ensemble& e, std::map<Key, int64_t>& indices) {
   const Dims trees = c.list("nodes_treeids"), ids = c.list("nodes_nodeids"),
              features = c.list("nodes_featureids"), yes = c.list("nodes_truenodeids"),
              no = c.list("nodes_falsenodeids"), missing = c.list("nodes_missing_value_tracks_true");
@@ -123,7 +123,7 @@ Status read_nodes(const Call& c, Ensemble& e, std::map<Key, int64_t>& places) {
       (!missing.empty() && missing.size() != n))
     return c.bad("lists of nodes that differ in length, or no node");
   for (size_t i = 0; i < n; ++i) {
-    if (!places.emplace(Key{trees[i], ids[i]}, static_cast<int64_t>(i)).second)
+    if (!indices.emplace(Key{trees[i], ids[i]}, static_cast<int64_t>(i)).second)
       return c.bad(cat("node ", ids[i], " of tree ", trees[i], " stands twice"));
     if (i == 0 || trees[i] != trees[i - 1]) e.roots.push_back(static_cast<int64_t>(i));
   }
@@ -134,8 +134,8 @@ Status read_nodes(const Call& c, Ensemble& e, std::map<Key, int64_t>& places) {
     node.split = splits[i];
     node.feature = features[i];
     if (node.branch == Branch::leaf) continue;
-    const auto a = places.find({trees[i], yes[i]}), b = places.find({trees[i], no[i]});
-    if (a == places.end() || b == places.end() || node.feature < 0)
+    const auto a = indices.find({trees[i], yes[i]}), b = indices.find({trees[i], no[i]});
+    if (a == indices.end() || b == indices.end() || node.feature < 0)
       return c.bad(cat("node ", ids[i], " of tree ", trees[i], " leads nowhere"));
     node.yes = a->second;
     node.no = b->second;
@@ -146,7 +146,7 @@ Status read_nodes(const Call& c, Ensemble& e, std::map<Key, int64_t>& places) {
 
 // Weights of leaves, `kind` being "class" or "target".
 Status read_weights(const Call& c, const std::string& kind, Ensemble& e,
-                    const std::map<Key, int64_t>& places) {
+                    const std::map<Key, int64_t>& indices) {
   const Dims trees = c.list(kind + "_treeids"), ids = c.list(kind + "_nodeids"),
              targets = c.list(kind + "_ids");
   LOOM_ASSIGN(const std::vector<double> values, ml_numbers(c, kind + "_weights"));
@@ -154,8 +154,8 @@ Status read_weights(const Call& c, const std::string& kind, Ensemble& e,
     return c.bad("lists of weights that differ in length");
   std::vector<std::pair<int64_t, Weight>> all;
   for (size_t i = 0; i < trees.size(); ++i) {
-    const auto at = places.find({trees[i], ids[i]});
-    if (at == places.end() || targets[i] < 0 || targets[i] >= e.targets)
+    const auto at = indices.find({trees[i], ids[i]});
+    if (at == indices.end() || targets[i] < 0 || targets[i] >= e.targets)
       return c.bad(cat("weight ", i, " is of no node or no ", kind));
     all.push_back({at->second, {targets[i], values[i]}});
     e.all_positive = e.all_positive && values[i] >= 0;
@@ -267,10 +267,10 @@ Result<std::shared_ptr<const Prepared>> prepare_lists(const Call& c) {
 Result<std::shared_ptr<const Prepared>> prepare_ensemble(const Call& c) {
   if (c.node.op == "TreeEnsemble") return prepare_lists(c);
   auto e = std::make_shared<Ensemble>();
-  std::map<Key, int64_t> places;
+  std::map<Key, int64_t> indices;
   LOOM_ASSIGN(e->post, post_transform(c));
   LOOM_ASSIGN(e->base, ml_numbers(c, "base_values"));
-  LOOM_TRY(read_nodes(c, *e, places));
+  LOOM_TRY(read_nodes(c, *e, indices));
   const bool classifies = c.node.op == "TreeEnsembleClassifier";
   if (classifies) {
     LOOM_ASSIGN(e->labels, class_labels(c, "classlabels_int64s", "classlabels_strings"));
@@ -280,7 +280,7 @@ Result<std::shared_ptr<const Prepared>> prepare_ensemble(const Call& c) {
     LOOM_ASSIGN(e->aggregate, aggregate_of(c));
   }
   if (e->targets < 1 || e->targets > (1 << 20)) return c.bad(cat(e->targets, " targets"));
-  LOOM_TRY(read_weights(c, classifies ? "class" : "target", *e, places));
+  LOOM_TRY(read_weights(c, classifies ? "class" : "target", *e, indices));
   LOOM_TRY(acyclic(c, *e));
   return std::shared_ptr<const Prepared>(std::move(e));
 }

@@ -86,8 +86,8 @@ Status add_mask(const Call& c, Attended& a) {
   return {};
 }
 
-Status add_places(const Call& c, Attended& a, int64_t past) {
-  LOOM_ASSIGN(a.lengths, c.whole(6));
+Status add_positions(const Call& c, Attended& a, int64_t past) {
+  LOOM_ASSIGN(a.lengths, c.int_list(6));
   if (c.has(6) && static_cast<int64_t>(a.lengths.size()) != a.batch)
     return c.bad("a length per sample is needed");
   a.offsets.assign(static_cast<size_t>(a.batch), past);
@@ -120,7 +120,7 @@ Result<Attended> attended(const Call& c) {
   a.left = c.integer("left_window_size", -1), a.right = c.integer("right_window_size", -1);
   a.cap = static_cast<float>(c.real("softcap", 0));
   LOOM_TRY(add_mask(c, a));
-  LOOM_TRY(add_places(c, a, c.has(4) ? c.value(4).dims[2] : 0));
+  LOOM_TRY(add_positions(c, a, c.has(4) ? c.value(4).dims[2] : 0));
   return a;
 }
 
@@ -210,30 +210,30 @@ Status rotary(const Call& c) {
   LOOM_ASSIGN(const Value x, by_heads(c, given, c.integer("num_heads", 0)));
   LOOM_ASSIGN(const Value cosines, c.as(1, OnnxType::f32));
   LOOM_ASSIGN(const Value sines, c.as(2, OnnxType::f32));
-  LOOM_ASSIGN(const Dims at, c.whole(3));
+  LOOM_ASSIGN(const Dims at, c.int_list(3));
   const int64_t b = x.dims[0], h = x.dims[1], t = x.dims[2], d = x.dims[3];
-  const int64_t asked = c.integer("rotary_embedding_dim", 0), turned = asked == 0 ? d : asked;
-  const int64_t half = turned / 2;
-  if (turned < 0 || turned > d || turned % 2 != 0 || cosines.dims != sines.dims ||
+  const int64_t asked = c.integer("rotary_embedding_dim", 0), transposed = asked == 0 ? d : asked;
+  const int64_t half = transposed / 2;
+  if (transposed < 0 || transposed > d || transposed % 2 != 0 || cosines.dims != sines.dims ||
       cosines.rank() < 2 || cosines.last() != half)
     return c.bad("angles that do not fit");
-  const int64_t places = half == 0 ? 0 : cosines.count() / half;
-  if (c.has(3) ? static_cast<int64_t>(at.size()) != b * t : places != b * t)
+  const int64_t num_positions = half == 0 ? 0 : cosines.count() / half;
+  if (c.has(3) ? static_cast<int64_t>(at.size()) != b * t : num_positions != b * t)
     return c.bad("a place per position is needed");
   for (const int64_t p : at) {
-    if (p < 0 || p >= places) return c.bad(cat("place ", p, " of ", places));
+    if (p < 0 || p >= num_positions) return c.bad(cat("place ", p, " of ", num_positions));
   }
   const bool neighbours = c.integer("interleaved", 0) != 0;
   LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
   for (int64_t r = 0; r < b * h * t; ++r) {
     const int64_t position = r / (h * t) * t + r % t;
-    const int64_t place = c.has(3) ? at[static_cast<size_t>(position)] : position;
+    const int64_t cell_of = c.has(3) ? at[static_cast<size_t>(position)] : position;
     const float* from = x.data<float>() + r * d;
     float* to = y.data<float>() + r * d;
     std::copy_n(from, d, to);
     for (int64_t i = 0; i < half; ++i) {
-      const float co = cosines.data<float>()[place * half + i];
-      const float si = sines.data<float>()[place * half + i];
+      const float co = cosines.data<float>()[cell_of * half + i];
+      const float si = sines.data<float>()[cell_of * half + i];
       const int64_t p = neighbours ? 2 * i : i, q = neighbours ? 2 * i + 1 : i + half;
       to[p] = co * from[p] - si * from[q];
       to[q] = si * from[p] + co * from[q];

@@ -74,7 +74,7 @@ Status roi_align(const Call& c) {
   if (!is_real(c.value(0).type)) return c.bad("takes floats");
   LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(const Value rois, c.as(1, OnnxType::f64));
-  LOOM_ASSIGN(const Dims batch, c.whole(2));
+  LOOM_ASSIGN(const Dims batch, c.int_list(2));
   if (x.rank() != 4 || rois.rank() != 2 || rois.dims[1] != 4 || x.count() == 0 ||
       static_cast<int64_t>(batch.size()) != rois.dims[0])
     return c.bad("takes [N, C, H, W], boxes and their samples");

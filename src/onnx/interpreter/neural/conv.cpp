@@ -224,7 +224,7 @@ Result<Windows> transposed_windows(const Call& c, const Dims& x, const Dims& w) 
   LOOM_ASSIGN(const Dims dilations, per_axis(c, "dilations", out.axes, 1, 1));
   LOOM_ASSIGN(const Dims pads, per_axis(c, "pads", 2 * out.axes, 0, -(1 << 24)));
   LOOM_ASSIGN(const Dims more, per_axis(c, "output_padding", out.axes, 0, 0));
-  const Dims wanted = c.list("output_shape");
+  const Dims requested = c.list("output_shape");
   const std::string automatic = c.text("auto_pad", "NOTSET");
   const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
   for (int a = 0; a < out.axes; ++a) {
@@ -233,11 +233,12 @@ Result<Windows> transposed_windows(const Call& c, const Dims& x, const Dims& w) 
     const int64_t full = (x[k + 2] - 1) * strides[k] + reach + more[k];
     int64_t before = pads[k];
     int64_t extent = full - before - pads[k + static_cast<size_t>(out.axes)];
-    if (!wanted.empty() || same) {
-      if (!wanted.empty() && wanted.size() < static_cast<size_t>(out.axes))
+    if (!requested.empty() || same) {
+      if (!requested.empty() && requested.size() < static_cast<size_t>(out.axes))
         return c.bad("output_shape must have an extent per axis");
-      extent = same && wanted.empty() ? x[k + 2] * strides[k]
-                                      : wanted[wanted.size() - static_cast<size_t>(out.axes) + k];
+      extent = same && requested.empty()
+                   ? x[k + 2] * strides[k]
+                   : requested[requested.size() - static_cast<size_t>(out.axes) + k];
       const int64_t all = std::max<int64_t>(0, full - extent);
       before = automatic == "SAME_UPPER" ? all / 2 : all - all / 2;
     }
@@ -261,16 +262,16 @@ void spread_plainly(const T* x, const T* w, T* y, int64_t batch, const ConvShape
       const int64_t p[3] = {at / (s.out[1] * s.out[2]), at / s.out[2] % s.out[1], at % s.out[2]};
       const int64_t t[3] = {tap / (s.kernel[1] * s.kernel[2]), tap / s.kernel[2] % s.kernel[1],
                             tap % s.kernel[2]};
-      int64_t place = 0;
+      int64_t offset = 0;
       bool inside = true;
       for (int a = 0; a < 3; ++a) {
         const int64_t o = p[a] * s.stride[a] + t[a] * s.dilation[a] - s.pad[a];
         inside = inside && o >= 0 && o < s.in[a];
-        place = place * s.in[a] + o;
+        offset = offset * s.in[a] + o;
       }
       const int64_t channel = f / filters * per_group + ch;
       if (inside)
-        y[(r / s.filters * s.channels + channel) * out + place] +=
+        y[(r / s.filters * s.channels + channel) * out + offset] +=
             x[r * in + at] * w[(f * per_group + ch) * taps + tap];
     }
   }

@@ -73,11 +73,11 @@ AxisTaps axis_taps(const Sampler& s, double x, int64_t n) {
 
 // A value of one channel at a place (the last axis first, as grids have it).
 template <class T>
-double sampled(const Sampler& s, const T* image, const double* place) {
+double sampled(const Sampler& s, const T* image, const double* position) {
   AxisTaps t[3];
   for (int a = 0; a < 3; ++a) {
     if (a < s.axes)
-      t[a] = axis_taps(s, place[a], s.extent[a]);
+      t[a] = axis_taps(s, position[a], s.extent[a]);
     else
       t[a].count = 1, t[a].weight[0] = 1;
   }
@@ -133,16 +133,16 @@ Status grid_sample(const Call& c) {
     c.parallel(x.dims[0] * out, 60.0 * static_cast<double>(channels),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
-                   double place[3] = {0, 0, 0};
+                   double position[3] = {0, 0, 0};
                    for (int a = 0; a < s.axes; ++a) {
                      const double v = grid.data<double>()[i * s.axes + a];
                      const auto n = static_cast<double>(s.extent[a]);
-                     place[a] = s.corners ? (v + 1) / 2 * (n - 1) : ((v + 1) * n - 1) / 2;
+                     position[a] = s.corners ? (v + 1) / 2 * (n - 1) : ((v + 1) * n - 1) / 2;
                    }
                    for (int64_t ch = 0; ch < channels; ++ch) {
                      const int64_t plane = i / out * channels + ch;
                      y.data<T>()[plane * out + i % out] =
-                         static_cast<T>(sampled(s, x.data<T>() + plane * in, place));
+                         static_cast<T>(sampled(s, x.data<T>() + plane * in, position));
                    }
                  }
                });
@@ -152,7 +152,7 @@ Status grid_sample(const Call& c) {
 
 Status affine_grid(const Call& c) {
   LOOM_ASSIGN(const Value theta, c.as(0, OnnxType::f64));
-  LOOM_ASSIGN(const Dims size, c.whole(1));
+  LOOM_ASSIGN(const Dims size, c.int_list(1));
   const auto axes = static_cast<int64_t>(size.size()) - 2;
   if ((axes != 2 && axes != 3) || theta.dims != Dims{size[0], axes, axes + 1})
     return c.bad("a matrix that does not fit the size");
@@ -188,8 +188,8 @@ Status affine_grid(const Call& c) {
 // Columns back to a picture: what overlaps is added.
 Status col2im(const Call& c) {
   LOOM_ASSIGN(const Value x, c.widened(0));
-  LOOM_ASSIGN(const Dims image, c.whole(1));
-  LOOM_ASSIGN(const Dims block, c.whole(2));
+  LOOM_ASSIGN(const Dims image, c.int_list(1));
+  LOOM_ASSIGN(const Dims block, c.int_list(2));
   const auto axes = static_cast<int>(image.size());
   if (axes < 1 || block.size() != image.size() || x.rank() != 3) return c.bad("shapes do not fit");
   LOOM_ASSIGN(const Dims strides, per_axis(c, "strides", axes, 1, 1));

@@ -14,7 +14,7 @@ namespace {
 // -sum or mean of x[n, target, d] with weights, x [N, C, ...] being logarithms of probabilities.
 Status likelihood_loss(const Call& c, const Value& x) {
   const OnnxType type = c.value(0).type;
-  LOOM_ASSIGN(const Dims target, c.whole(1));
+  LOOM_ASSIGN(const Dims target, c.int_list(1));
   const int64_t n = x.dims[0], classes = x.dims[1], inner = product(x.dims, 2, x.rank());
   Dims dims = x.dims;
   dims.erase(dims.begin() + 1);

@@ -82,7 +82,7 @@ Tensor rows_of(const Value& v, int64_t rows) {
 }
 
 // Places of the largest values count over the whole input; column-major with storage_order 1.
-Result<Value> whole_places(const Call& c, const Pooling& p, const int32_t* ids) {
+Result<Value> all_indices(const Call& c, const Pooling& p, const int32_t* ids) {
   LOOM_ASSIGN(Value out, c.make(OnnxType::i64, p.y.dims));
   const ConvShape& s = p.windows.shape;
   const int64_t each = s.out_positions(), size = s.in_positions();
@@ -104,13 +104,13 @@ Status max_pool(const Call& c) {
   Value ids;
   if (p.x.type == OnnxType::f64) {
     LOOM_ASSIGN(ids, c.make(OnnxType::i32, p.y.dims));
-    int32_t* places = ids.data<int32_t>();
-    std::fill_n(places, ids.count(), -1);
+    int32_t* indices = ids.data<int32_t>();
+    std::fill_n(indices, ids.count(), -1);
     pool_doubles(c, p, -std::numeric_limits<double>::infinity(),
-                 [=](double& most, double x, int64_t at, int64_t place) {
-                   if (places[at] >= 0 && !(x > most || x != x)) return;
+                 [=](double& most, double x, int64_t at, int64_t position) {
+                   if (indices[at] >= 0 && !(x > most || x != x)) return;
                    most = x;
-                   places[at] = static_cast<int32_t>(place);
+                   indices[at] = static_cast<int32_t>(position);
                  });
   } else if (p.y.count() > 0) {
     args.x = rows_of(p.x, p.x.dims[0]);
@@ -126,8 +126,8 @@ Status max_pool(const Call& c) {
   }
   if (c.wants(1)) {
     if (p.y.count() == 0) return c.bad("an empty input");
-    LOOM_ASSIGN(Value places, whole_places(c, p, ids.data<int32_t>()));
-    LOOM_TRY(c.give(std::move(places), 1));
+    LOOM_ASSIGN(Value indices, all_indices(c, p, ids.data<int32_t>()));
+    LOOM_TRY(c.give(std::move(indices), 1));
   }
   return c.give_as(p.y, c.value(0).type);
 }
@@ -220,7 +220,7 @@ Status global_pool(const Call& c) {
 // Values back to where the largest ones came from, zeros elsewhere.
 Status max_unpool(const Call& c) {
   const Value& x = c.value(0);
-  LOOM_ASSIGN(const Dims ids, c.whole(1));
+  LOOM_ASSIGN(const Dims ids, c.int_list(1));
   if (c.value(1).dims != x.dims || x.rank() < 3) return c.bad("a place per value is needed");
   const int axes = x.rank() - 2;
   const Dims kernel = c.list("kernel_shape");
@@ -232,7 +232,7 @@ Status max_unpool(const Call& c) {
     inner[a + 2] = (x.dims[a + 2] - 1) * strides[a] - pads[a] - pads[a + kernel.size()] + kernel[a];
   Dims dims = inner;
   if (c.has(2)) {
-    LOOM_ASSIGN(dims, c.whole(2));
+    LOOM_ASSIGN(dims, c.int_list(2));
     if (dims.size() != inner.size()) return c.bad("an output shape of another rank");
   }
   LOOM_ASSIGN(Value y, c.make(x.type, dims));
@@ -243,10 +243,10 @@ Status max_unpool(const Call& c) {
     if (ids[i] < 0 || ids[i] >= product(inner)) return c.bad("a place beyond the output");
     int64_t rest = ids[i], at = 0;
     for (size_t a = 0; a < dims.size(); ++a) {
-      const int64_t place = rest / from[a];
+      const int64_t position = rest / from[a];
       rest %= from[a];
-      if (place >= dims[a]) return c.bad("a place beyond the output");
-      at += place * to[a];
+      if (position >= dims[a]) return c.bad("a place beyond the output");
+      at += position * to[a];
     }
     std::copy_n(x.data<std::byte>() + i * size, size,
                 y.data<std::byte>() + static_cast<size_t>(at) * size);

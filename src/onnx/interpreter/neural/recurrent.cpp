@@ -143,7 +143,7 @@ Result<Recurrence> recurrence(const Call& c, int gates,
     if (b.dims != o.b.dims) return c.bad("a bias that does not fit");
     o.b = b;
   }
-  LOOM_ASSIGN(o.lengths, c.whole(4));
+  LOOM_ASSIGN(o.lengths, c.int_list(4));
   if (!c.has(4)) o.lengths.assign(static_cast<size_t>(o.batch), o.steps);
   if (static_cast<int64_t>(o.lengths.size()) != o.batch) return c.bad("a length per sample");
   for (const int64_t n : o.lengths) {
@@ -231,17 +231,17 @@ Status run_direction(const Call& c, const Recurrence& o, const PackedRecurrence&
   std::vector<const float*> at(static_cast<size_t>(o.batch));
   for (int64_t s = 0; s < o.steps; ++s) {
     LOOM_TRY(product_of(c, h, o.batch, *weights.r[k], gh.data<float>()));
-    const auto place = [&](int64_t n) {
+    const auto position = [&](int64_t n) {
       const int64_t length = o.lengths[static_cast<size_t>(n)];
       return s >= length ? int64_t{-1} : o.backwards[k] != 0 ? length - 1 - s : s;
     };
     for (int64_t n = 0; n < o.batch; ++n) {
-      const int64_t t = place(n);
+      const int64_t t = position(n);
       at[static_cast<size_t>(n)] = t < 0 ? nullptr : gx.data<float>() + (t * o.batch + n) * rows;
     }
     LOOM_TRY(step(run, at));
     for (int64_t n = 0; n < o.batch; ++n) {
-      const int64_t t = place(n);
+      const int64_t t = position(n);
       if (t >= 0)
         std::copy_n(h + n * o.hidden, o.hidden,
                     y.data<float>() + ((t * o.directions + d) * o.batch + n) * o.hidden);
@@ -258,12 +258,12 @@ Status give_results(const Call& c, const Recurrence& o, const Value& y, const Va
     LOOM_TRY(c.give_as(o.h, type, 1));
     return cell == nullptr ? Status{} : c.give_as(*cell, type, 2);
   }
-  LOOM_ASSIGN(Value turned, c.make(OnnxType::f32, {o.batch, o.steps, o.directions, o.hidden}));
-  move(c, y, turned,
-       {turned.dims,
+  LOOM_ASSIGN(Value transposed, c.make(OnnxType::f32, {o.batch, o.steps, o.directions, o.hidden}));
+  move(c, y, transposed,
+       {transposed.dims,
         {o.hidden, o.directions * o.batch * o.hidden, o.batch * o.hidden, 1},
-        steps_of(turned.dims)});
-  LOOM_TRY(c.give_as(turned, type, 0));
+        steps_of(transposed.dims)});
+  LOOM_TRY(c.give_as(transposed, type, 0));
   size_t i = 1;
   for (const Value* state : {&o.h, cell}) {
     if (state == nullptr) continue;
@@ -385,12 +385,12 @@ Status step_gru(const Call& c, const Run& r, const GateRows& at, bool after, Val
   for (int64_t n = 0; n < batch; ++n) {
     const float* gx = at[static_cast<size_t>(n)];
     for (int64_t i = 0; gx != nullptr && i < H; ++i) {
-      const int64_t row = 2 * H + i, place = n * H + i;
+      const int64_t row = 2 * H + i, position = n * H + i;
       const float back = r.bias[3 * H + row];
       const float state =
-          after ? reset[place] * (r.gh[n * 3 * H + row] + back) : part[place] + back;
+          after ? reset[position] * (r.gh[n * 3 * H + row] + back) : part[position] + back;
       const float fresh = r.function(1)(r.clipped(gx[row] + state + r.bias[row]));
-      r.h[place] = (1 - update[place]) * fresh + update[place] * r.h[place];
+      r.h[position] = (1 - update[position]) * fresh + update[position] * r.h[position];
     }
   }
   return {};

@@ -239,7 +239,7 @@ Status resize(const Call& c) {
   LOOM_ASSIGN(const std::vector<int> axes, c.axes(list, rank));
   LOOM_ASSIGN(const std::vector<double> scales, reals_of(c, old ? 1 : 2));
   LOOM_ASSIGN(const std::vector<double> roi, reals_of(c, old ? 4 : 1));
-  LOOM_ASSIGN(const Dims sizes, c.whole(3));
+  LOOM_ASSIGN(const Dims sizes, c.int_list(3));
   if ((sizes.empty() ? scales.size() : sizes.size()) != axes.size())
     return c.bad("a scale or a size per axis is needed");
   LOOM_ASSIGN(std::vector<AxisSize> each, axis_sizes(c, axes, scales, sizes));

@@ -89,7 +89,7 @@ Result<Blocks> blocks_of(const Call& c) {
     const int64_t row = b.packed ? (b.count * b.bits + 7) / 8 : b.count;
     if (b.zeros.count() != b.n * row) return c.bad("zero_points that do not fit");
   }
-  LOOM_ASSIGN(b.groups, c.whole(4));
+  LOOM_ASSIGN(b.groups, c.int_list(4));
   if (c.has(4) && static_cast<int64_t>(b.groups.size()) < b.k) return c.bad("g_idx must be [K]");
   const auto outside = [&](int64_t g) { return g < 0 || g >= b.count; };
   if (std::ranges::any_of(b.groups, outside)) return c.bad("g_idx names no block");
@@ -216,7 +216,7 @@ float table_code(const Value& v, const Table& t, int64_t i) {
 
 Status gather_block_quantized(const Call& c) {
   LOOM_ASSIGN(const Table t, table_of(c));
-  LOOM_ASSIGN(const Dims at, c.whole(1));
+  LOOM_ASSIGN(const Dims at, c.int_list(1));
   const int64_t extent = t.dims[static_cast<size_t>(t.gather)];
   const int rank = static_cast<int>(t.dims.size());
   const int64_t inner = product(t.dims, t.gather + 1, rank), outer = product(t.dims, 0, t.gather);

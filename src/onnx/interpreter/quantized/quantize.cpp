@@ -85,10 +85,10 @@ Status quantize(const Call& c) {
   if (const QuantizeRow row = quantize_row_of(to); row != nullptr) {
     LOOM_ASSIGN(Value small, c.make(to, x.dims));
     const int size = element_bytes(to);
-    walk.run_all(c, 1, [&](const auto& place, int64_t n, const auto& step) {
+    walk.run_all(c, 1, [&](const auto& offsets, int64_t n, const auto& step) {
       const int64_t run = step[1] == 0 ? n : 1;  // values of one scale
       for (int64_t i = 0; i < n; i += run) {
-        const int64_t at = place[0] + i * step[0], s = place[1] + i * step[1];
+        const int64_t at = offsets[0] + i * step[0], s = offsets[1] + i * step[1];
         const float z = c.has(2) ? static_cast<float>(zero.data<double>()[s]) : 0;
         row(x.data<float>() + at, scale.data<float>()[s], z, run,
             small.data<std::byte>() + at * size);
@@ -99,9 +99,9 @@ Status quantize(const Call& c) {
   LOOM_ASSIGN(Value y, c.make(OnnxType::f64, x.dims));
   const bool real = is_real(to);
   const Limits limits = limits_of(to);
-  walk.run_all(c, 4, [&](const auto& place, int64_t n, const auto& step) {
+  walk.run_all(c, 4, [&](const auto& offsets, int64_t n, const auto& step) {
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = place[0] + i * step[0], s = place[1] + i * step[1];
+      const int64_t at = offsets[0] + i * step[0], s = offsets[1] + i * step[1];
       const float units = x.data<float>()[at] / scale.data<float>()[s];
       double v = static_cast<double>(units);
       const double z = c.has(2) ? zero.data<double>()[s] : 0;

@@ -29,7 +29,7 @@ Result<Value> less_zero(const Call& c, size_t i, size_t z, int axis, OnnxType ty
   if (is_real(c.value(i).type)) return c.bad("takes whole numbers");
   LOOM_ASSIGN(const Value x, c.as(i, type));
   if (!c.has(z)) return x;
-  LOOM_ASSIGN(const Dims zero, c.whole(z));
+  LOOM_ASSIGN(const Dims zero, c.int_list(z));
   Dims list_dims(x.dims.size(), 1);
   if (zero.size() != 1) {
     LOOM_ASSIGN(const int at, c.axis(axis, x.rank()));

@@ -111,7 +111,7 @@ Status attend_rows(Frame& frame, const AttentionArgs& args, const Stretches& how
   }
   Call call(frame, kAttendPlaced);
   call.text(kFourSlices);
-  at_places(cache_numbers(call, cache), args.places, 0, 0, &cache).read("q", args.q);
+  at_positions(cache_numbers(call, cache), args.row_positions, 0, 0, &cache).read("q", args.q);
   if (splits > 1) {
     call.write("y", Tensor{}).floats("part", part, Access::write);
   } else {
@@ -150,7 +150,7 @@ Status attend_placed(Frame& frame, const AttentionArgs& args) {
     AttentionArgs some = args;
     some.q = args.q.slice_rows(row, count);
     some.y = args.y.slice_rows(row, count);
-    some.places = args.places.slice_rows(row, count);
+    some.row_positions = args.row_positions.slice_rows(row, count);
     LOOM_TRY(attend_rows(frame, some, how));
   }
   return {};

@@ -194,7 +194,7 @@ Status rope(Frame& frame, const RopeArgs& args) {
   const int64_t rotary_dim = args.rotary_dim > 0 ? args.rotary_dim : width;
   const int64_t units = rotary_dim / 2 + width - rotary_dim;
   Call call(frame, kRope);
-  return at_places(call, args.places, args.first, args.length, nullptr)
+  return at_positions(call, args.row_positions, args.first, args.length, nullptr)
       .read("x", args.x)
       .read("cos", args.cos)
       .read("sin", args.sin)
@@ -209,7 +209,7 @@ Status rope(Frame& frame, const RopeArgs& args) {
 
 Status attention(Frame& frame, const AttentionArgs& args) {
   LOOM_TRY(known_cache("attention", args.cache));
-  if (!args.places.empty()) return attend_placed(frame, args);
+  if (!args.row_positions.empty()) return attend_placed(frame, args);
   const KvCache& cache = args.cache;
   const AttendWork work{
       1,           args.q.rows(), args.heads,  cache.kv_heads, cache.head_dim, args.first,

@@ -249,14 +249,15 @@ void turn(Call& call, const RopeWrite& run) {
 
 }  // namespace
 
-Status kv_write_shared(Frame& frame, const KvWriteArgs& args, const RopeWrite* turned) {
+Status kv_write_shared(Frame& frame, const KvWriteArgs& args, const RopeWrite* rope) {
   const KvCache& cache = args.cache;
   const bool bytes = dtype_info(cache.dtype).block > 0;
   Call call(frame, kKvWriteShared);
-  at_places(cache_numbers(call, cache, Access::update), args.places, args.first, 0, &cache);
+  at_positions(cache_numbers(call, cache, Access::update), args.row_positions, args.first, 0,
+               &cache);
   call.text(bytes ? kByteUnits : kHalfUnits);
-  if (turned != nullptr) {
-    turn(call, *turned);
+  if (rope != nullptr) {
+    turn(call, *rope);
   } else {
     call.text(kGiven).read("k", args.k);
   }
@@ -285,7 +286,7 @@ Status kv_write(Frame& frame, const KvWriteArgs& args) {
   const int64_t rows = args.k.rows(), cols = args.k.cols();
   const bool floats = cache.dtype == DType::f32;
   const bool blocks = dtype_info(cache.dtype).block > 0;
-  if (blocks || (!floats && !args.places.empty())) return kv_write_shared(frame, args);
+  if (blocks || (!floats && !args.row_positions.empty())) return kv_write_shared(frame, args);
   Call call(frame, floats ? kKvWrite : kKvWriteHalves);
   cache_numbers(call, cache, Access::update)
       .read("k", args.k)
@@ -293,7 +294,8 @@ Status kv_write(Frame& frame, const KvWriteArgs& args) {
       .value("cols", cols)
       .value("head_width", cache.head_dim)
       .value("capacity", cache.capacity);
-  if (floats) return at_places(call, args.places, args.first, 0, &cache).items(rows * cols);
+  if (floats)
+    return at_positions(call, args.row_positions, args.first, 0, &cache).items(rows * cols);
   call.value("first", args.first);
   const int64_t key_words = ((args.first + rows - 1) / 2 - args.first / 2 + 1) * cols;
   return call.value("rows", rows)

@@ -11,6 +11,6 @@ Status known_cache(std::string_view op, const KvCache& cache);
 
 // Writes rows in their order or at positions of their own. turned: includes the preceding rope
 // commands, with queries and keys at the cache's positions.
-Status kv_write_shared(Frame& frame, const KvWriteArgs& args, const RopeWrite* turned = nullptr);
+Status kv_write_shared(Frame& frame, const KvWriteArgs& args, const RopeWrite* rope = nullptr);
 
 }  // namespace loom::core::webgpu

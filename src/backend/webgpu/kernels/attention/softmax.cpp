@@ -90,7 +90,7 @@ fn run(row: u32, lane: u32) {
 
 Status long_softmax(Frame& frame, const SoftmaxArgs& args, int64_t parts) {
   const int64_t groups = args.x.rows() * parts;
-  LOOM_ASSIGN(const BufferSlice place, frame.temporary(groups * 8));
+  LOOM_ASSIGN(const BufferSlice slice, frame.temporary(groups * 8));
   const auto common = [&](Call& call) -> Call& {
     return call.read("x", args.x)
         .value("cols", args.x.cols())
@@ -100,9 +100,9 @@ Status long_softmax(Frame& frame, const SoftmaxArgs& args, int64_t parts) {
         .lanes(256);
   };
   Call first(frame, kSoftmaxParts);
-  LOOM_TRY(common(first).floats("part", place, Access::write).rows(groups));
+  LOOM_TRY(common(first).floats("part", slice, Access::write).rows(groups));
   Call second(frame, kSoftmaxJoined);
-  return common(second).floats("part", place, Access::read).write("y", args.y).rows(groups);
+  return common(second).floats("part", slice, Access::read).write("y", args.y).rows(groups);
 }
 
 }  // namespace

@@ -228,15 +228,15 @@ const Kernel& few_kernel(const MatmulArgs& args) {
 Status matmul_few(Frame& frame, const MatmulArgs& args) {
   const int64_t rows = args.y.rows(), cols = args.y.cols(), depth = args.w.shape[1];
   const bool wide = reads_rows(args.w.dtype);
-  const int64_t few = frame.rows_alone() ? 1 : rows <= 2 ? rows : (rows <= 4 ? 4 : 8);
-  const int64_t row_tiles = ceil_div(rows, few);
+  const int64_t tile_rows = frame.rows_alone() ? 1 : rows <= 2 ? rows : (rows <= 4 ? 4 : 8);
+  const int64_t row_tiles = ceil_div(rows, tile_rows);
   Call call(frame, few_kernel(args));
   weights(finish(call, args), args.w, WeightView::quads)
       .text(kReduce)
       .value("depth", depth)
       .value("blocks", ceil_div(depth, kR16Block))
       .value("row_tiles", row_tiles)
-      .constant("few", few)
+      .constant("few", tile_rows)
       .lanes(depth <= 512 ? 64 : (depth <= 2048 ? 128 : 256));
   if (args.use_q8) {
     call.words("a", args.q8.codes).words("sums", args.q8.sums).text(kDots);

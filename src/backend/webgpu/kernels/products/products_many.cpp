@@ -503,7 +503,7 @@ bool mergeable(const Frame& frame, const Tensor& a, const Tensor& b) {
   if (a.dtype != b.dtype || a.shape[1] != b.shape[1] || info.compute == ComputeType::f64) {
     return false;
   }
-  const BufferSlice first = frame.place(a.data), second = frame.place(b.data);
+  const BufferSlice first = frame.slice_of(a.data), second = frame.slice_of(b.data);
   return first.buffer != nullptr && first.buffer == second.buffer;
 }
 
@@ -521,14 +521,14 @@ Status run_products(Frame& frame, const Products& m) {
   const TileSize size = tile_size(m);
   int first = 0;
   for (int i = 1; i < m.count; ++i) {
-    const auto at = [&](int part) { return frame.place(m.parts[part].w.data).offset; };
+    const auto at = [&](int part) { return frame.slice_of(m.parts[part].w.data).offset; };
     if (at(i) < at(first)) first = i;
   }
   // Offsets are relative to the matrix with the lowest address, so distances are not negative.
   const auto distance = [&](int part) {
     return part >= m.count ? 0
-                           : (frame.place(m.parts[part].w.data).offset -
-                              frame.place(m.parts[first].w.data).offset) /
+                           : (frame.slice_of(m.parts[part].w.data).offset -
+                              frame.slice_of(m.parts[first].w.data).offset) /
                                  4;
   };
   Call call(frame, kProducts);

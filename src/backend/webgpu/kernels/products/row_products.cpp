@@ -291,9 +291,9 @@ struct Lines {
   int64_t base[RowProducts::kMax] = {}, groups[RowProducts::kMax] = {}, n[RowProducts::kMax] = {};
 };
 
-Lines lines_of(const Frame& frame, const RowProducts& p, int64_t many) {
+Lines lines_of(const Frame& frame, const RowProducts& p, int64_t num_rows) {
   Lines l;
-  const auto begin = [&](const Tensor& w) { return frame.place(w.data).offset; };
+  const auto begin = [&](const Tensor& w) { return frame.slice_of(w.data).offset; };
   for (int64_t i = 0; i < p.count; ++i) {
     const Tensor& w = p.matrix[i]->w;
     if (l.lowest == nullptr || begin(w) < begin(*l.lowest)) l.lowest = &w;
@@ -301,7 +301,7 @@ Lines lines_of(const Frame& frame, const RowProducts& p, int64_t many) {
   for (int64_t i = 0; i < p.count; ++i) {
     l.base[i] = (begin(p.matrix[i]->w) - begin(*l.lowest)) / 4;
     l.n[i] = p.matrix[i]->y.cols();
-    l.groups[i] = ceil_div(ceil_div(l.n[i], kR16Rows), many);
+    l.groups[i] = ceil_div(ceil_div(l.n[i], kR16Rows), num_rows);
   }
   return l;
 }
@@ -332,8 +332,8 @@ void read_row(Call& call, const RowProducts& p) {
 // alone.
 struct Plan {
   int lanes = 128;
-  int64_t many = 1;   // groups of outputs per workgroup
-  int64_t piece = 0;  // values of the row that are in its memory at a time
+  int64_t num_rows = 1;  // groups of outputs per workgroup
+  int64_t piece = 0;     // values of the row that are in its memory at a time
 };
 
 int64_t all_groups(const RowProducts& p) {
@@ -359,8 +359,8 @@ Plan plan_of(const RowProducts& p, const AdapterReport& adapter) {
   if (depth >= 4096 || (depth >= 2048 && groups <= 256)) plan.lanes = 256;
   // With many groups, one preparation of the row serves several.
   const bool little = dtype_info(p.matrix[0]->w.dtype).bits <= 8;
-  if (p.gated == nullptr && groups >= 2048) plan.many = little ? 2 : 1;
-  if (p.gated != nullptr) plan.many = 2;
+  if (p.gated == nullptr && groups >= 2048) plan.num_rows = little ? 2 : 1;
+  if (p.gated != nullptr) plan.num_rows = 2;
   const int64_t per_block = p.quantize != nullptr ? 32 + 8 : 128 + 16;
   const int64_t whole = plan.lanes * 8;  // all lanes have an equal share
   int64_t most = room_for_row(p, adapter, plan.lanes) / per_block * kR16Block;
@@ -389,11 +389,11 @@ bool row_fits(const RowProducts& p) {
 Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& out) {
   const MatmulArgs& first = *p.matrix[0];
   const Plan plan = plan_of(p, frame.adapter());
-  const Lines l = lines_of(frame, p, p.gated != nullptr ? 1 : plan.many);
+  const Lines l = lines_of(frame, p, p.gated != nullptr ? 1 : plan.num_rows);
   Call call(frame, p.gated != nullptr ? kGates : kPlain);
   weights(call, *l.lowest, WeightView::quads).text(kXRow);
   read_row(call, p);
-  share_row(call, first.w.dtype, p.quantize != nullptr, plan.many == 2);
+  share_row(call, first.w.dtype, p.quantize != nullptr, plan.num_rows == 2);
   call.value("rows", p.rows)
       .value("kept_row", out.kept.row_stride)
       .value("y0_row", out.y[0].row_stride)
@@ -421,7 +421,7 @@ Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& ou
       .constant("depth", p.depth())
       .constant("piece", plan.piece)
       .constant("pieces", ceil_div(p.depth(), plan.piece))
-      .constant("many", plan.many)
+      .constant("many", plan.num_rows)
       .constant("act",
                 static_cast<int64_t>(p.gated != nullptr ? p.gated->activation : first.activation))
       .lanes(plan.lanes);
