@@ -367,14 +367,15 @@ def one(path, args):
     extent = packages.inputs_for(np, peer, values, model)[0]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        run(args.loom, "convert", path, folder / "net.entity", "--open-extent", extent)
+        run(args.loom, "convert", path, folder / "net.entity", "--open-extent", extent, "--force")
         row["network"] = True
         draw = np.random.default_rng(5)
         axes = {v.name: batch_axis(v, values[0]) for v in values}
         given = {v.name: drawn(np, draw, v, extent, axes[v.name]) for v in values}
         arrays = {"x" if v is values[0] else v.name: given[v.name] for v in values}
         np.savez(folder / "x.npz", **arrays)
-        run(args.loom, "predict", folder / "net.entity", folder / "x.npz", "-o", folder / "y.npz")
+        run(args.loom, "predict", folder / "net.entity", folder / "x.npz", "--force", "-o",
+            folder / "y.npz")  # fmt: skip
         got = np.load(folder / "y.npz")["outputs"].reshape(SAMPLES, -1)
         sample = [{v.name: np.moveaxis(given[v.name][i:i + 1].astype(kind_of(np, v, np.float32)), 0,
                                        axes[v.name]) for v in values} for i in range(SAMPLES)]

@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
     write_out(line.help());
     return kUsage;
   }
+  remember_line(argc, argv);
   if (const std::optional<int> code = line.parse(argc, argv)) return *code;
   catch_signals();
   loom::guard_files();

@@ -60,6 +60,7 @@ std::vector<Verb> add_verbs(const Command& app) {
       core::cli::add_verify_files(checks),
       add_verify_proof(checks),
       core::cli::add_doctor(checks),
+      add_completion(app.group("This program")),
   };
 }
 

@@ -4,8 +4,8 @@
 namespace loom::cli {
 
 std::vector<Verb> add_verbs(const Command& app) {
-  return {add_run(app), add_list(app), add_show(app),
-          add_rm(app),  add_info(app), add_tokenize(app)};
+  return {add_run(app),  add_list(app),     add_show(app),      add_rm(app),
+          add_info(app), add_tokenize(app), add_completion(app)};
 }
 
 std::string_view absent_verbs() {

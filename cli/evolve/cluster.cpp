@@ -17,6 +17,7 @@ struct ClusterFlags {
   EngineFlags engine;
   MemoryFlags memory;
   std::vector<std::string> inputs;
+  bool force = false;
   std::string by = "points", method, distance = "euclidean", array = "x", out, svg;
   std::string mode = "functional";
   int64_t k = 0, restarts = 10;
@@ -206,7 +207,7 @@ int print_tensor_groups(const ClusterFlags& f) {
 }
 
 int run(const ClusterFlags& f) {
-  Outputs outputs;
+  Outputs outputs(f.force);
   for (const std::string& input : f.inputs) outputs.input("INPUT", input);
   const Status writable = outputs.file("-o", f.out, {".csv", ".json"}, "the groups")
                               .file("--svg", f.svg, {".svg"}, "the distances of models as SVG")
@@ -263,6 +264,7 @@ Verb add_cluster(Command app) {
   verb.option("--x", f->array, "Name of the points in an NPZ or safetensors file").show_default();
   verb.option("-o,--output", f->out, "Where groups go: .csv or .json (default: CSV on stdout)");
   verb.option("--svg", f->svg, "Models: draw how alike each is with each");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "JSON instead of CSV or text");
   verb.flag("--quiet", f->quiet, "No progress, no notes");
   f->engine.add_lanes(verb);

@@ -21,6 +21,7 @@ struct DartsFlags {
   MemoryFlags memory;
   DataFlags data;
   DartsOptions search;
+  bool force = false;
   std::string network, output, state, resume, svg;
   int64_t most_parameters = -1;
   bool json = false, quiet = false;
@@ -144,13 +145,13 @@ Status check_darts_outputs(const DartsFlags& f) {
                    {},
                    -1};
   }
-  Outputs outputs;
+  Outputs outputs(f.force);
   outputs.input("NETWORK", f.network).input("DATA", f.data.path);
   if (f.resume != f.state) outputs.input("--resume", f.resume);
   return outputs
       .file("-o", f.output, {".json", ".entity", ".safetensors", ".npz", ".onnx"},
             "the network that was found")
-      .file("--state", f.state, {".safetensors"}, "the search")
+      .state("--state", f.state, {".safetensors"}, "the search")
       .file("--svg", f.svg, {".svg"}, "the shares of the branches as SVG")
       .check();
 }
@@ -240,6 +241,7 @@ Verb add_darts(Command app) {
   verb.option("--state", f->state, "The search as .safetensors, after each epoch");
   verb.option("--resume", f->resume, "Go on from such a file, with the same bits");
   verb.option("--svg", f->svg, "Draw the share of each branch by epoch");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "Shares and epochs as JSON");
   verb.flag("--quiet", f->quiet, "The result alone");
   f->engine.add_lanes(verb);

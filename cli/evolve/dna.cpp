@@ -17,6 +17,7 @@ struct DnaFlags {
   MemoryFlags memory;
   std::string a, b, mode = "functional", svg;
   double threshold = 0.8, margin = 0.05;
+  bool force = false;
   bool json = false, no_map = false, quiet = false;
 };
 
@@ -77,7 +78,7 @@ Result<DnaComparison> compare_files(const DnaFlags& f) {
 }
 
 int run(const DnaFlags& f) {
-  const Status writable = Outputs()
+  const Status writable = Outputs(f.force)
                               .input("A", f.a)
                               .input("B", f.b)
                               .file("--svg", f.svg, {".svg"}, "the heat map as SVG")
@@ -122,6 +123,7 @@ Verb add_dna(Command app) {
       .show_default();
   verb.option("--svg", f->svg, "Draw the similarity of every cell with every cell");
   verb.flag("--no-map", f->no_map, "Leave the heat map out of the text");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "One JSON object instead of text");
   verb.flag("--quiet", f->quiet, "No progress");
   f->engine.add_lanes(verb);

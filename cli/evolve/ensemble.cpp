@@ -19,6 +19,7 @@ struct EnsembleFlags {
   MemoryFlags memory;
   DataFlags data;
   std::vector<std::string> models;
+  bool force = false;
   std::string weights, method = "soft", fit, fit_labels, judge, out;
   double coverage = 0;
   uint64_t seed = 1;
@@ -280,7 +281,7 @@ int run(const EnsembleFlags& f) {
                 fmt::format("--method {}: choose majority, soft or stack", printable(f.method)));
   if (f.fit.empty() && (f.method == "stack" || !f.judge.empty()))
     return fail(kUsage, "stacking learns from samples of its own: give them with --fit");
-  Outputs outputs;
+  Outputs outputs(f.force);
   for (const std::string& model : f.models) outputs.input("MODELS", model);
   const Status writable =
       outputs.input("--data", f.data.path)
@@ -323,6 +324,7 @@ Verb add_ensemble(Command app) {
       .range(0.0, 1.0);
   verb.option("--seed", f->seed, "Seed of stacking").show_default();
   verb.option("-o,--output", f->out, "The labels as CSV");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "One JSON object instead of text");
   verb.flag("--quiet", f->quiet, "No progress, no notes");
   f->engine.add_lanes(verb);

@@ -24,6 +24,7 @@ struct EvolveFlags {
   MemoryFlags memory;
   DataFlags data;
   NeatOptions neat;
+  bool force = false;
   EvolveGridFlags grid;  // of whole networks
   std::string fitness, output, genome, population, resume, svg, samples;
   std::string activation = "sigmoid", last, normalize = "standard";
@@ -328,13 +329,13 @@ Status check_outputs(const EvolveFlags& f) {
   LOOM_TRY(check_inputs(f));
   if (f.neat.recurrent && !f.output.empty())
     return evolve_error("a recurrent genome is not a network of layers; keep it with --genome");
-  Outputs outputs;
+  Outputs outputs(f.force);
   outputs.input("DATA", f.data.path);
   if (f.resume != f.population) outputs.input("--resume", f.resume);
   return outputs
       .file("-o", f.output, {".json", ".entity", ".safetensors", ".npz"}, "the best network")
       .file("--genome", f.genome, {".json"}, "nodes and connections of the best")
-      .file("--population-file", f.population, {".json"}, "the population")
+      .state("--population-file", f.population, {".json"}, "the population")
       .file("--svg", f.svg, {".svg"}, "fitness and species as SVG")
       .check();
 }
@@ -366,6 +367,7 @@ int run_on_network(EvolveFlags& f) {
   f.grid.threads = f.engine.threads;
   f.grid.json = f.json;
   f.grid.quiet = f.quiet;
+  f.grid.force = f.force;
   const Result<Engine> engine = f.engine.create(f.memory);
   return engine.ok() ? evolve_grid(f.grid, f.data, *engine) : fail(engine.error());
 }
@@ -472,6 +474,7 @@ Verb add_evolve(Command app) {
   verb.option("--population-file", f->population, "All of it as .json, after each generation");
   verb.option("--resume", f->resume, "Go on from such a file, with the same bits");
   verb.option("--svg", f->svg, "Draw fitness and species by generation");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "The whole history as JSON");
   verb.flag("--quiet", f->quiet, "The last line alone");
   f->engine.add_lanes(verb);

@@ -191,13 +191,13 @@ Status check_grid(const EvolveGridFlags& f, const DataFlags& data) {
                    {},
                    -1};
   }
-  Outputs outputs;
+  Outputs outputs(f.force);
   outputs.input("NETWORK", f.network).input("DATA", data.path);
   if (f.resume != f.population_file) outputs.input("--resume", f.resume);
   return outputs
       .file("-o", f.output, {".json", ".entity", ".safetensors", ".npz", ".onnx"},
             "the best network")
-      .file("--population-file", f.population_file, {".json"}, "the population")
+      .state("--population-file", f.population_file, {".json"}, "the population")
       .file("--svg", f.svg, {".svg"}, "the front as SVG")
       .check();
 }

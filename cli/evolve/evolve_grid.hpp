@@ -18,7 +18,7 @@ struct EvolveGridFlags {
   uint64_t seed = 1;
   double validation = 0.25;
   int threads = 0;
-  bool json = false, quiet = false;
+  bool force = false, json = false, quiet = false;
 
   // Given options that --resume reads from its file, by name.
   std::vector<std::pair<std::string, Option>> kept;

@@ -183,9 +183,7 @@ Status merge_or_splice(const MergeFlags& f) {
 }
 
 int run(const MergeFlags& f) {
-  if (!f.force && file_exists(f.out))
-    return fail(kUsage, fmt::format("{}: exists already; --force replaces it", f.out));
-  Outputs outputs;
+  Outputs outputs(f.force);
   for (const std::string& model : f.models) outputs.input("MODELS", model);
   outputs.input("--base", f.base);
   const Status writable =
@@ -239,7 +237,7 @@ Verb add_merge(Command app) {
   verb.option("--seed", f->seed, "Seed of the random choices of dare and uniform").show_default();
   verb.option("--dtype", f->dtype,
               "Number type of the matrices (default: as the first, or the base)");
-  verb.flag("--force", f->force, "Replace a file that exists");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "One JSON object instead of text");
   verb.flag("--quiet", f->quiet, "No progress, no notes");
   f->engine.add_lanes(verb);

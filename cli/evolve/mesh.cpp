@@ -29,6 +29,7 @@ struct MeshFlags {
   MemoryFlags memory;
   DataFlags data;
   std::string network, svg, output, dtype;
+  bool force = false;
   std::vector<std::string> delays, links, ports;
   bool carry = false, zero_fill = false, json = false, quiet = false;
   uint64_t seed = 1;
@@ -145,7 +146,7 @@ Result<Network> MeshFlags::load(const Engine& on) const {
 
 Status MeshFlags::check_outputs(std::vector<std::string_view> endings,
                                 std::string_view writes) const {
-  return Outputs()
+  return Outputs(force)
       .input("NETWORK", network)
       .input("DATA", data.path)
       .input("--labels", data.labels)
@@ -170,6 +171,7 @@ void MeshFlags::add(Command verb) {
   verb.option("--svg", svg, "Write the activity of every cell over the ticks: .svg");
   verb.option("--dtype", dtype, "Number type of the matrices (default: as stored)");
   verb.option("--seed", seed, "Seed of the initial weights").show_default();
+  add_force(verb, force);
   verb.flag("--quiet", quiet, "No progress, no chart, no notes");
 }
 

@@ -15,8 +15,8 @@
 #include <set>
 #include <thread>
 
+#include "../help/guess.hpp"
 #include "../shared/console.hpp"
-#include "../shared/guess.hpp"
 
 namespace loom::cli {
 namespace {

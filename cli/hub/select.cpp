@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "../help/guess.hpp"
 #include "../shared/console.hpp"
-#include "../shared/guess.hpp"
 
 namespace loom::cli {
 namespace {

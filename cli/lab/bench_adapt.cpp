@@ -19,6 +19,7 @@ namespace {
 struct AdaptFlags {
   std::string task = "chase", svg;
   std::vector<std::string> rules;
+  bool force = false;
   int64_t seeds = 10, first_seed = 1, per_second = 1000;
   double duration = 15, rate = 0;
   bool real_clock = false, json = false, quiet = false;
@@ -194,7 +195,7 @@ int run_adapt(const AdaptFlags& f) {
   if (f.task != "chase" && f.task != "switch")
     return fail(kUsage, "--task " + loom::printable(f.task) + ": choose chase or switch");
   const Status writable =
-      Outputs().file("--svg", f.svg, {".svg"}, "accuracy over time as SVG").check();
+      Outputs(f.force).file("--svg", f.svg, {".svg"}, "accuracy over time as SVG").check();
   if (!writable.ok()) return fail(writable.error());
   const auto rules = adapt_rules(f);
   if (!rules.ok()) return fail(rules.error());
@@ -238,6 +239,7 @@ Verb add_bench_adapt(Command app) {
       .show_default();
   verb.flag("--real-clock", f->real_clock, "Seconds of the system: as many steps as it can");
   verb.option("--svg", f->svg, "Draw accuracy over time");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "All windows and changes as JSON");
   verb.flag("--quiet", f->quiet, "The table alone");
   return {verb, [f] { return run_adapt(*f); }};

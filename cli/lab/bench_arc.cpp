@@ -22,6 +22,7 @@ namespace {
 
 struct ArcFlags {
   std::vector<std::string> files;
+  bool force = false;
   int64_t each = 10, generations = 120, population = 300, steps = 400;
   uint64_t seed = 1;
   int threads = 0;
@@ -176,7 +177,8 @@ int show_arc(const ArcFlags& f, const std::vector<ArcOutcome>& outcomes) {
 }
 
 int run_arc(const ArcFlags& f) {
-  const Status writable = Outputs().file("--svg", f.svg, {".svg"}, "the shares as SVG").check();
+  const Status writable =
+      Outputs(f.force).file("--svg", f.svg, {".svg"}, "the shares as SVG").check();
   if (!writable.ok()) return fail(writable.error());
   const auto puzzles = arc_puzzles(f);
   if (!puzzles.ok()) return fail(puzzles.error());
@@ -235,6 +237,7 @@ Verb add_bench_arc(Command app) {
   verb.option("--write", f->write, "A folder that the puzzles are written to as .json");
   verb.option("--svg", f->svg, "Draw the share that is solved, by family");
   verb.flag("--programs", f->programs, "Show the program that evolution found for each");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "Every puzzle as JSON");
   verb.flag("--quiet", f->quiet, "The table alone");
   return {verb, [f] { return run_arc(*f); }};

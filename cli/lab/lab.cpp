@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "../shared/guess.hpp"
+#include "../help/guess.hpp"
 #include "lab/training_hash.hpp"
 
 namespace loom::core::cli {

@@ -29,6 +29,7 @@ struct FilesFlags {
   EngineFlags engine;
   std::string kind, folder, reload, copy;
   std::vector<std::string> dtypes;
+  bool force = false;
   int64_t batch = 8;
   int steps = 3;
   bool json = false, quiet = false;
@@ -213,7 +214,7 @@ int prove_all(FilesFlags f) {
 }
 
 int reload(const FilesFlags& f) {
-  const Status writable = Outputs()
+  const Status writable = Outputs(f.force)
                               .input("--reload", f.reload)
                               .file("--copy", f.copy, {".entity"}, "the same network again")
                               .check();
@@ -251,6 +252,7 @@ Verb add_verify_files(Command app) {
   verb.option("--copy", f->copy, "With --reload: save it again under this name")
       .needs(reload_option);
   verb.option("--batch", f->batch, "With --reload: samples of a pass").range(1, 1 << 20);
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "One JSON object instead of text");
   verb.flag("--quiet", f->quiet, "No progress");
   f->engine.add_lanes(verb);

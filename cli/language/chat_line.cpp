@@ -5,8 +5,8 @@
 #include <charconv>
 #include <vector>
 
+#include "../help/guess.hpp"
 #include "../shared/console.hpp"
-#include "../shared/guess.hpp"
 
 namespace loom::cli {
 namespace {

@@ -15,6 +15,7 @@ struct EmbedFlags {
   EngineFlags engine;
   ModelFlags model;
   std::vector<std::string> texts;
+  bool force = false;
   std::string file, output, pool, prompt_name, prompt;
   int64_t max_tokens = 0, dimensions = 0;
   bool no_normalize = false, similarity = false, no_truncate = false, json = false, quiet = false;
@@ -166,7 +167,7 @@ Status check_flags(const EmbedFlags& f) {
                  "--pool none gives a vector per token; print them, or choose another pooling",
                  {},
                  -1};
-  Outputs outputs;
+  Outputs outputs(f.force);
   outputs.input("--file", f.file == "-" ? std::string() : f.file);
   outputs.file("-o", f.output, {".npy", ".npz", ".csv"}, "the vectors");
   return outputs.check();
@@ -237,6 +238,7 @@ Verb add_embed(Command app) {
   verb.flag("--no-truncate", f->no_truncate, "A text that is too long is an error");
   f->engine.add(verb);
   f->engine.add_device(verb);
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "With --similarity: JSON instead of text");
   verb.flag("--quiet", f->quiet, "No progress and no notes");
   return {verb, [f] { return run(*f); }};

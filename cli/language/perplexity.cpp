@@ -47,6 +47,8 @@ Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& f, const Engine&
   } else {
     LOOM_ASSIGN(text, read_file(f.file, limit));
   }
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    return Error{Code::bad_file, "is empty", f.file == "-" ? "stdin" : f.file, -1};
   return tokenizer.encode(from_character(text, f.start_char));
 }
 

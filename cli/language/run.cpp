@@ -22,12 +22,13 @@ namespace {
 struct RunFlags {
   EngineFlags engine;
   ModelFlags model;
-  std::string prompt, file, system, date, tools_file, load, save, replay, on_full = "drop-oldest";
+  std::string prompt, text, file, system, date, tools_file, load, save, replay,
+      on_full = "drop-oldest";
   std::vector<std::string> template_args;
   std::optional<Command> command;
   bool chat = false, no_thinking = false, hide_thinking = false, no_history = false,
-       no_echo = false, json = false, quiet = false;
-  Option prompt_option;
+       no_echo = false, force = false, json = false, quiet = false;
+  Option prompt_option, text_option;
   SamplingFlags sampling;
   std::string draft;      // a model
   std::string lookup_in;  // a text
@@ -302,8 +303,10 @@ Result<std::string> read_prompt(const RunFlags& f) {
 }
 
 int run(RunFlags& f) {
-  if (const Status writable = f.memory.check(); !writable.ok()) return fail(writable.error());
-  const bool has_prompt = f.prompt_option.given();
+  if (const Status writable = f.memory.check(Outputs(f.force)); !writable.ok())
+    return fail(writable.error());
+  if (f.text_option.given()) f.prompt = f.text;
+  const bool has_prompt = f.prompt_option.given() || f.text_option.given();
   const bool saved = !f.load.empty() || !f.save.empty() || !f.replay.empty();
   const bool no_text = !has_prompt && f.file.empty();
   const bool chat = f.chat || saved || (no_text && stdin_is_terminal());
@@ -369,7 +372,7 @@ Verb add_run(Command app) {
   auto f = std::make_shared<RunFlags>();
   const Command verb = app.command("run", "Continue a prompt, or chat with a model.");
   verb.examples(
-      "  loom run models/stories.entity -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
+      "  loom run models/stories.entity \"Once upon a time\" --temperature 0.8 --seed 7\n"
       "  loom run models/stories.entity -p \"The name is\" --json-schema schema.json\n"
       "  loom run models/stories.entity -p \"Once\" --temperature 1 --n 3 --min-p 0.05\n"
       "  loom run models/stories.entity -p \"Once\" --beams 4 --max-tokens 30\n"
@@ -377,41 +380,46 @@ Verb add_run(Command app) {
       "  printf 'Tell me a story.\\nAnd then?\\n' | loom run models/stories.entity --chat");
   f->command = verb;
   f->model.add(verb);
-  f->prompt_option = verb.option("-p,--prompt", f->prompt, "The text to continue");
+  f->text_option = verb.option("TEXT", f->text, "The text to continue");
+  f->prompt_option =
+      verb.option("-p,--prompt", f->prompt, "The same, as an option").excludes(f->text_option);
   verb.option("-f,--file", f->file, "Read the prompt from a file; -: from stdin")
-      .excludes(f->prompt_option);
-  const Option chat = verb.flag(
+      .excludes(f->prompt_option)
+      .excludes(f->text_option);
+  const Command talk = verb.group("Chat"), drafts = verb.group("Drafts"),
+                memory = verb.group("Context"), output = verb.group("Output");
+  const Option chat = talk.flag(
       "--chat", f->chat,
       "Use the model's chat template; without -p, talk line by line (on a terminal, that is "
       "what happens without a prompt)");
-  verb.option("--system", f->system, "System text of a chat");
-  verb.option("--on-full", f->on_full,
+  talk.option("--system", f->system, "System text of a chat");
+  talk.option("--on-full", f->on_full,
               "Where a chat fills the context: drop-oldest: the oldest turns go; stop: an error")
       .show_default();
-  verb.option("--load", f->load, "Go on with a chat that was saved");
-  verb.option("--save", f->save, "Write the chat there after each reply");
-  verb.option("--replay", f->replay,
+  talk.option("--load", f->load, "Go on with a chat that was saved");
+  talk.option("--save", f->save, "Write the chat there after each reply");
+  talk.option("--replay", f->replay,
               "Say a saved chat once more; exit code 5 where a reply differs");
-  verb.flag("--hide-thinking", f->hide_thinking, "Leave out what stands between <think> tags");
-  verb.flag("--no-history", f->no_history, "Keep no file of what was typed");
-  verb.option("--date", f->date,
+  talk.flag("--hide-thinking", f->hide_thinking, "Leave out what stands between <think> tags");
+  talk.flag("--no-history", f->no_history, "Keep no file of what was typed");
+  talk.option("--date", f->date,
               "Today for a chat template that tells it: 2024-07-26 (default: UTC)");
-  verb.option("--tools", f->tools_file,
+  talk.option("--tools", f->tools_file,
               "A JSON file of functions that the model may call in a chat; docs/chat.md");
-  verb.option("--template-arg", f->template_args,
+  talk.option("--template-arg", f->template_args,
               "NAME=VALUE for the chat template; may be given several times")
       .one_at_a_time();
-  verb.flag("--no-thinking", f->no_thinking, "Tell the chat template enable_thinking=false");
+  talk.flag("--no-thinking", f->no_thinking, "Tell the chat template enable_thinking=false");
   f->sampling.add(verb);
   const Option draft =
-      verb.option("--draft", f->draft,
-                  "A smaller model with the same tokens, which guesses; same text, faster");
-  verb.option("--guesses", f->guesses, "Tokens that it guesses at a time")
+      drafts.option("--draft", f->draft,
+                    "A smaller model with the same tokens, which guesses; same text, faster");
+  drafts.option("--guesses", f->guesses, "Tokens that it guesses at a time")
       .range(1, 64)
       .show_default()
       .needs(draft);
-  verb.option("--lookup-in", f->lookup_in,
-              "A text file that --lookup looks in as well: what the model wrote or will quote");
+  drafts.option("--lookup-in", f->lookup_in,
+                "A text file that --lookup looks in as well: what the model wrote or will quote");
   verb.option("--n", f->texts, "Texts to write, each with a seed of its own")
       .range(1, 1024)
       .show_default()
@@ -425,21 +433,24 @@ Verb add_run(Command app) {
               "The sum of log-probabilities of n tokens is divided by n^this")
       .show_default()
       .needs(beams);
-  verb.option("--cache-type", f->cache_type,
+  memory
+      .option("--cache-type", f->cache_type,
               "Number type of keys and values: float32, float16, bfloat16, q8_0 or q4_0")
       .show_default();
-  verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
+  memory.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);
-  verb.option("--chunk", f->chunk,
+  memory
+      .option("--chunk", f->chunk,
               "Prompt tokens per pass; changes speed, never the text. 0: 256, on a GPU 2048")
       .range(0, 1 << 20)
       .show_default();
   f->engine.add(verb);
   f->engine.add_device(verb);
-  f->memory.add(verb);
-  verb.flag("--no-echo", f->no_echo, "Print the continuation without the prompt");
-  verb.flag("--json", f->json, "One JSON object instead of text");
-  verb.flag("--quiet", f->quiet, "No progress and no statistics");
+  f->memory.add(output);
+  add_force(output, f->force);
+  output.flag("--no-echo", f->no_echo, "Print the continuation without the prompt");
+  output.flag("--json", f->json, "One JSON object instead of text");
+  output.flag("--quiet", f->quiet, "No progress and no statistics");
   return {verb, [f] { return run(*f); }};
 }
 

@@ -39,7 +39,8 @@ void SamplingFlags::add_tokens(Command verb) {
 
 void SamplingFlags::add_rules(Command verb) {
   const Option file = verb.option("--grammar", grammar, "File with a grammar in GBNF for the text");
-  verb.option("--json-schema", schema, "File with a JSON schema for the text").excludes(file);
+  verb.option("--json-schema", schema, "JSON schema for the text: a file, or the schema itself")
+      .excludes(file);
   verb.option("--lookup", lookup,
               "Guess up to N tokens from what came after the same words before; same text, faster")
       .range(0, 64)
@@ -65,10 +66,17 @@ Result<GenerateOptions> SamplingFlags::options(uint64_t text_limit) const {
   if (!grammar.empty()) {
     LOOM_ASSIGN(out.grammar, read_filled(grammar, text_limit));
   }
-  if (!schema.empty()) {
+  // A schema on the line is an object.
+  const bool on_line = schema.starts_with("{");
+  if (on_line) {
+    out.json_schema = schema;
+  } else if (!schema.empty()) {
     LOOM_ASSIGN(out.json_schema, read_filled(schema, text_limit));
   }
   const Status rules = check_rules(out);
+  if (!rules.ok() && on_line) {
+    return Error{Code::invalid_argument, "--json-schema: " + rules.error().str(), {}, -1};
+  }
   if (!rules.ok()) return error_in_file(rules.error(), grammar.empty() ? schema : grammar);
   out.lookup = lookup > 0;
   if (lookup > 0) out.guesses = lookup;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "../shared/outputs.hpp"
 #include "../shared/verbs.hpp"
 #include "absorb_host.hpp"
 #include "loom/absorb.hpp"
@@ -13,6 +14,7 @@ namespace loom::cli {
 namespace {
 
 struct AbsorbFlags {
+  bool force = false;
   EngineFlags engine;
   std::string stream = "-", to = "-";
   int64_t max_mib = 1024;
@@ -45,6 +47,9 @@ Result<Absorbed> absorbed(const AbsorbFlags& f) {
   const auto limit = static_cast<uint64_t>(f.max_mib) << 20;
   LOOM_ASSIGN(const std::string bytes, stream_bytes(f.stream, limit));
   const std::string where = f.stream == "-" ? "stdin" : f.stream;
+  if (bytes.empty())
+    return Error{Code::bad_file, "is empty; give what loom.bridge.stream() of Python writes", where,
+                 -1};
   return absorb_stream(std::as_bytes(std::span(bytes)), options, where);
 }
 
@@ -66,7 +71,11 @@ int run(const AbsorbFlags& f) {
   if (piped && f.json)
     return fail(kUsage, "--json and the network are both for stdout; give -o FILE");
   if (!piped) {
-    if (const Status can = check_writable(f.to); !can.ok()) return fail(can.error());
+    const Status can = Outputs(f.force)
+                           .input("STREAM", f.stream == "-" ? std::string() : f.stream)
+                           .file("-o", f.to, {".entity"}, "the network")
+                           .check();
+    if (!can.ok()) return fail(can.error());
   }
   const Result<Absorbed> got = absorbed(f);
   if (!got.ok()) return fail(got.error());
@@ -105,6 +114,7 @@ Verb add_absorb(Command app) {
   verb.option("--most-mib", f->max_mib, "The largest stream that is read")
       .range(1, 1 << 20)
       .show_default();
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "One JSON object of the proof on stdout; needs -o");
   verb.option("--serve", f->host.folder,
               "Take streams over HTTP from processes of this machine, and keep networks in this "

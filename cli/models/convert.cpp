@@ -173,8 +173,8 @@ Status convert_files(const ConvertFlags& f) {
 }
 
 Status check_output(const ConvertFlags& f) {
-  if (f.quantize) return Outputs().file("OUT", f.out, {".entity"}, "packed weights").check();
-  return Outputs()
+  if (f.quantize) return Outputs(f.force).file("OUT", f.out, {".entity"}, "packed weights").check();
+  return Outputs(f.force)
       .file("OUT", f.out, {".entity", ".gguf", ".onnx", ".safetensors", ".npz", ".json", ""},
             "a model")
       .check();
@@ -182,9 +182,6 @@ Status check_output(const ConvertFlags& f) {
 
 int run(const ConvertFlags& f) {
   if (f.in.empty() == f.shape.empty()) return fail(kUsage, "give either IN or --shape; see --help");
-  if (!f.force && file_exists(f.out)) {
-    return fail(kUsage, fmt::format("{}: exists already; --force replaces it", f.out));
-  }
   const Status writable = check_output(f);
   if (!writable.ok()) return fail(writable.error());
   const Status done = convert_files(f);
@@ -212,7 +209,7 @@ void add_common(Command verb, ConvertFlags& f) {
   verb.flag("--per-tensor", f.per_tensor, "One scale per matrix instead of one per row");
   verb.option("--shape", f.shape, "Random weights of a named shape instead of IN");
   verb.option("--seed", f.seed, "Seed of those weights").show_default();
-  verb.flag("--force", f.force, "Replace a file that exists");
+  add_force(verb, f.force);
   verb.flag("--json", f.json, "One JSON object instead of text");
   verb.flag("--quiet", f.quiet, "No progress, no notes");
   f.engine.add_lanes(verb);

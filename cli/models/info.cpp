@@ -5,7 +5,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
+#include "../shared/json_value.hpp"
 #include "../shared/verbs.hpp"
 
 namespace loom::cli {
@@ -87,6 +89,65 @@ void set_decoder(const DecoderInfo& d, JsonObject& out) {
       .set("eos_token_ids", d.eos_ids);
 }
 
+// The record of training, for people and for --json.
+struct Training {
+  std::string loss;
+  std::vector<std::string> classes, columns;
+  bool normalizes = false, has_split = false, shuffle = true;
+  double share = 0;
+  int64_t seed = 1, folds = 0, fold = 0;
+};
+
+std::vector<std::string> texts_of(const JsonValue* list) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; list != nullptr && i < list->elements().size(); ++i)
+    texts.push_back(list->elements()[i].text());
+  return texts;
+}
+
+// Unset for a file without such a record.
+std::optional<Training> training_of(const ModelFile& file) {
+  if (file.training().empty()) return {};
+  const Result<JsonValue> record = JsonValue::parse(file.training(), "model");
+  if (!record.ok()) return {};
+  Training t;
+  if (const JsonValue* loss = record->find("loss")) t.loss = loss->member_text("kind");
+  t.classes = texts_of(record->find("classes"));
+  for (const StoredTensor& tensor : file.tensors()) t.normalizes |= tensor.name == "input/shift";
+  if (const JsonValue* columns = record->find("columns")) {
+    for (const char* part : {"inputs", "targets"}) {
+      for (std::string& name : texts_of(columns->find(part))) t.columns.push_back(std::move(name));
+    }
+  }
+  const JsonValue* split = record->find("split");
+  if (split == nullptr) return t;
+  t.has_split = true;
+  const auto integer = [&](const char* name, int64_t& to) {
+    if (const JsonValue* value = split->find(name)) to = value->integer().value_or(to);
+  };
+  if (const JsonValue* share = split->find("share")) t.share = share->number().value_or(0);
+  if (const JsonValue* shuffle = split->find("shuffle"))
+    t.shuffle = shuffle->boolean().value_or(true);
+  integer("seed", t.seed);
+  integer("folds", t.folds);
+  integer("fold", t.fold);
+  return t;
+}
+
+void set_training(const Training& t, JsonObject& out) {
+  out.set("loss", t.loss).set("normalizes", t.normalizes);
+  if (!t.classes.empty()) out.set("classes", t.classes);
+  if (!t.columns.empty()) out.set("columns", t.columns);
+  if (!t.has_split) return;
+  JsonObject split;
+  if (t.folds > 0) {
+    split.set("folds", t.folds).set("fold", t.fold);
+  } else {
+    split.set("share", t.share);
+  }
+  out.set("split", split.set("seed", t.seed).set("shuffle", t.shuffle).value());
+}
+
 void print_json(const InfoFlags& f, const ModelFile& file) {
   const Stored stored = count(file);
   JsonObject dtypes;
@@ -102,6 +163,7 @@ void print_json(const InfoFlags& f, const ModelFile& file) {
       .set("constant", counts.constant)
       .set("bytes", stored.bytes)
       .set("dtypes", dtypes.value());
+  if (const std::optional<Training> training = training_of(file)) set_training(*training, out);
   if (!file.notes().empty()) out.set("notes", file.notes());
   if (f.tree || !file.decoder()) out.set("tree", layers_json(file));
   if (f.tensors || f.hashes) out.set("tensors", tensors_json(f, file));
@@ -159,6 +221,24 @@ std::string parameters_of(const ModelFile& file) {
                      counts.frozen, counts.constant);
 }
 
+// "yes, no, ... (12)"
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kMax = 10;
+  if (names.size() <= kMax) return list_of(names);
+  return fmt::format("{}, ... ({})", list_of({names.begin(), names.begin() + kMax}), names.size());
+}
+
+void print_training(const Training& t) {
+  line("loss", t.loss);
+  if (!t.classes.empty()) line("classes", some_of(t.classes));
+  if (!t.columns.empty()) line("columns", some_of(t.columns));
+  line("normalization", t.normalizes ? "of the inputs, by the training samples" : "none");
+  if (!t.has_split) return;
+  const std::string part = t.folds > 0 ? fmt::format("fold {} of {}", t.fold + 1, t.folds)
+                                       : fmt::format("--split {}", t.share);
+  line("split", part + (t.shuffle ? fmt::format(" --seed {}", t.seed) : " --no-shuffle"));
+}
+
 void print_text(const InfoFlags& f, const ModelFile& file) {
   const Stored stored = count(file);
   std::string dtypes;
@@ -171,6 +251,7 @@ void print_text(const InfoFlags& f, const ModelFile& file) {
   line("parameters", parameters_of(file));
   if (!file.tensors().empty()) line("stored", fmt::format("{} bytes: {}", stored.bytes, dtypes));
   if (file.decoder()) print_texts(*file.decoder());
+  if (const std::optional<Training> training = training_of(file)) print_training(*training);
   for (const std::string& note : file.notes()) line("note", note);
   // The planes of a language model are alike, so its tree is printed when somebody asks.
   if (f.tree || !file.decoder()) print_tree(file);

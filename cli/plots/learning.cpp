@@ -6,6 +6,7 @@ namespace loom::cli {
 
 void MediaFlags::add(Command verb) {
   constexpr double kMaxHz = 1 << 23;
+  verb = verb.default_group("Images and sound");
   verb.option("--fit", fit,
               "Pictures of other proportions than the input: crop, stretch, pad with black "
               "(default: as trained, else crop)");
@@ -45,6 +46,7 @@ void DataFlags::add(Command verb, bool required) {
               "CSV, NPY, NPZ, IDX (also .gz) or safetensors; or a folder "
               "that has a folder of images or sounds for each class")
       .required(required);
+  verb = verb.default_group("Data");
   verb.option("--labels", labels, "Labels or targets, where DATA holds the inputs alone");
   media.add(verb);
   verb.option("--x", x, "Name of the inputs in an NPZ or safetensors file").show_default();

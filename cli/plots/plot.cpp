@@ -4,30 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "../shared/terminal.hpp"
 #include "svg.hpp"
 
 namespace loom::cli {
 namespace {
 
-struct Range {
+// The least and the largest finite value.
+std::pair<double, double> range_of(const Curves& c) {
   double low = 0, high = 1;
-  double share(double v) const { return (v - low) / (high - low); }
-};
-
-Range range_of(const Curves& c) {
-  Range r;
   bool any = false;
   for (const auto* list : {&c.train, &c.validation}) {
     for (const double v : *list) {
       if (!std::isfinite(v)) continue;
-      r.low = any ? std::min(r.low, v) : v;
-      r.high = any ? std::max(r.high, v) : v;
+      low = any ? std::min(low, v) : v;
+      high = any ? std::max(high, v) : v;
       any = true;
     }
   }
-  if (r.high - r.low < 1e-12) r.high = r.low + 1;
-  return r;
+  if (high - low < 1e-12) high = low + 1;
+  return {low, high};
 }
 
 // Where epoch i of n stands, from 0 to 1.
@@ -37,14 +35,19 @@ double position(size_t i, size_t n) {
 
 // ---- terminal -----------------------------------------------------------------------------------
 
-constexpr int kCols = 48, kRows = 6;  // characters; each is 2 x 4 dots
+// Characters; each is 2 x 4 dots.
+constexpr int kRows = 6, kSide = 10, kMinCols = 24, kPlainCols = 48, kMaxCols = 160;
 
 class Dots {
  public:
-  void curve(const std::vector<double>& values, const Range& range) {
-    for (int x = 0; x < 2 * kCols && !values.empty(); ++x) {
+  explicit Dots(int columns) : columns_(columns) {
+    for (auto& row : cells_) row.resize(static_cast<size_t>(columns));
+  }
+  // `every`: draws each dot, or with 4 every fourth.
+  void curve(const std::vector<double>& values, const Axis& range, int every) {
+    for (int x = 0; x < 2 * columns_ && !values.empty(); x += every) {
       const double at =
-          static_cast<double>(x) / (2 * kCols - 1) * static_cast<double>(values.size() - 1);
+          static_cast<double>(x) / (2 * columns_ - 1) * static_cast<double>(values.size() - 1);
       const auto i = static_cast<size_t>(at);
       const double next = values[std::min(i + 1, values.size() - 1)];
       const double v = values[i] + (next - values[i]) * (at - static_cast<double>(i));
@@ -54,8 +57,7 @@ class Dots {
   }
   std::string row(int r) const {
     std::string text;
-    for (int c = 0; c < kCols; ++c) {
-      const int bits = cells_[r][c];  // U+2800 + bits, in UTF-8
+    for (const int bits : cells_[r]) {  // U+2800 + bits, in UTF-8
       text += static_cast<char>(0xE2);
       text += static_cast<char>(0xA0 | (bits >> 6));
       text += static_cast<char>(0x80 | (bits & 0x3F));
@@ -67,9 +69,10 @@ class Dots {
   void dot(int x, int y) {
     constexpr int kBits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     y = std::clamp(y, 0, 4 * kRows - 1);
-    cells_[y / 4][x / 2] |= kBits[y % 4][x % 2];
+    cells_[y / 4][static_cast<size_t>(x / 2)] |= kBits[y % 4][x % 2];
   }
-  int cells_[kRows][kCols] = {};
+  int columns_;
+  std::vector<int> cells_[kRows];
 };
 
 // ---- SVG ----------------------------------------------------------------------------------------
@@ -94,7 +97,7 @@ std::string line(double x1, double y1, double x2, double y2, const char* colour)
       y2, colour);
 }
 
-std::string polyline(const std::vector<double>& values, const Range& range, const char* colour) {
+std::string polyline(const std::vector<double>& values, const Axis& range, const char* colour) {
   std::string points;
   for (size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) continue;
@@ -107,20 +110,17 @@ std::string polyline(const std::vector<double>& values, const Range& range, cons
                      colour, points);
 }
 
-std::string axes(const Range& range, size_t epochs) {
+std::string axes(const Axis& range, size_t epochs) {
   std::string svg;
-  constexpr int kTicks = 5;
-  for (int i = 0; i < kTicks; ++i) {
-    const double share = static_cast<double>(i) / (kTicks - 1);
-    const double y = svg_y(share);
+  for (const double tick : range.ticks()) {
+    const double y = svg_y(range.share(tick));
     svg += line(kPlotLeft, y, kPlotWidth - kPlotRight, y, "#dddddd");
-    svg += label(kPlotLeft - 8, y + 4, "end",
-                 fmt::format("{:.4g}", range.low + share * (range.high - range.low)));
+    svg += label(kPlotLeft - 8, y + 4, "end", range.label(tick));
   }
-  const size_t step = std::max<size_t>(1, (epochs + 9) / 10);
-  for (size_t i = 0; i < epochs; i += step)
-    svg += label(svg_x(position(i, epochs)), kPlotHeight - kPlotBottom + 18, "middle",
-                 std::to_string(i + 1));
+  const size_t step = label_step(epochs, 10);
+  for (size_t i = step; i <= epochs; i += step)
+    svg += label(svg_x(position(i - 1, epochs)), kPlotHeight - kPlotBottom + 18, "middle",
+                 std::to_string(i));
   svg += line(kPlotLeft, svg_y(0), kPlotWidth - kPlotRight, svg_y(0), "#333333");
   svg += line(kPlotLeft, svg_y(0), kPlotLeft, svg_y(1), "#333333");
   svg += label(svg_x(0.5), kPlotHeight - 12, "middle", "epoch");
@@ -134,10 +134,12 @@ std::string axes(const Range& range, size_t epochs) {
 
 std::string braille_plot(const Curves& curves, const std::string& what, const std::string& unit) {
   if (curves.train.size() < 2) return {};
-  const Range range = range_of(curves);
-  Dots dots;
-  dots.curve(curves.train, range);
-  dots.curve(curves.validation, range);
+  const auto [low, high] = range_of(curves);
+  const Axis range{low, high, high - low};
+  const int columns = std::clamp(terminal_width(kSide + kPlainCols) - kSide, kMinCols, kMaxCols);
+  Dots dots(columns);
+  dots.curve(curves.train, range, 1);
+  dots.curve(curves.validation, range, 4);
   std::string text;
   for (int r = 0; r < kRows; ++r) {
     const std::string side = r == 0           ? fmt::format("{:.4g}", range.high)
@@ -145,13 +147,16 @@ std::string braille_plot(const Curves& curves, const std::string& what, const st
                                               : std::string();
     text += fmt::format("{:>9} {}\n", side, dots.row(r));
   }
-  const int room = kCols - static_cast<int>(unit.size()) - 2;
+  const int room = columns - static_cast<int>(unit.size()) - 2;
+  text += fmt::format("{:>9} {} 1{:>{}}\n", what, unit, std::to_string(curves.train.size()), room);
+  if (curves.validation.empty()) return text;
   return text +
-         fmt::format("{:>9} {} 1{:>{}}\n", what, unit, std::to_string(curves.train.size()), room);
+         fmt::format("{:>9} \u2824\u2824\u2824 training   \u2804\u2804\u2804 validation\n", "");
 }
 
 std::string svg_plot(const Curves& curves, const std::string& title) {
-  const Range range = range_of(curves);
+  const auto [low, high] = range_of(curves);
+  const Axis range = round_axis(low, high, 6);
   constexpr const char *kTrain = "#1f77b4", *kValidation = "#d62728";
   std::string svg = svg_open(kPlotWidth, kPlotHeight, title);
   svg += axes(range, curves.train.size());

@@ -19,21 +19,17 @@ const char* spread_colour(size_t i) {
   return kSpreadColours[i % std::size(kSpreadColours)];
 }
 
-struct Scale {
-  double low = 0, high = 1;
-  double share(double v) const { return std::clamp((v - low) / (high - low), 0.0, 1.0); }
-  double x(double v) const {
-    return kSpreadLeft + share(v) * (kSpreadWidth - kSpreadLeft - kSpreadRight);
-  }
-};
+double x_at(const Axis& scale, double v) {
+  const double share = std::clamp(scale.share(v), 0.0, 1.0);
+  return kSpreadLeft + share * (kSpreadWidth - kSpreadLeft - kSpreadRight);
+}
 
-Scale scale_of(const std::vector<SpreadRow>& rows) {
+Axis axis_of(const std::vector<SpreadRow>& rows, const std::string& what) {
   std::vector<double> all;
   for (const SpreadRow& r : rows) all.insert(all.end(), r.values.begin(), r.values.end());
   const Spread s = spread_of(all);
   if (s.count == 0) return {};
-  const double room = std::max(0.05 * (s.max - s.min), 1e-6);
-  return {s.min - room, s.max + room};
+  return round_axis(s.min, s.max, 5, what == "accuracy");
 }
 
 std::string stroke(double x1, double y1, double x2, double y2, const char* colour, double width) {
@@ -44,18 +40,19 @@ std::string stroke(double x1, double y1, double x2, double y2, const char* colou
 }
 
 // Runs as dots, the deviation as a bar around the mean.
-std::string row_svg(const SpreadRow& row, const Scale& scale, double y, const char* colour) {
+std::string row_svg(const SpreadRow& row, const Axis& scale, double y, const char* colour) {
   const Spread s = spread_of(row.values);
   std::string svg = svg_text(kSpreadLeft - 12, y + 4, "end", row.name);
   if (s.count == 0) return svg + svg_text(kSpreadLeft, y + 4, "start", "no finite value");
-  svg += stroke(scale.x(s.mean - s.deviation), y, scale.x(s.mean + s.deviation), y, colour, 3);
-  svg += stroke(scale.x(s.mean), y - 9, scale.x(s.mean), y + 9, colour, 3);
+  svg +=
+      stroke(x_at(scale, s.mean - s.deviation), y, x_at(scale, s.mean + s.deviation), y, colour, 3);
+  svg += stroke(x_at(scale, s.mean), y - 9, x_at(scale, s.mean), y + 9, colour, 3);
   for (const double v : row.values) {
     if (!std::isfinite(v)) continue;
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\" fill-opacity=\"0.5\">"
         "<title>{}: {:.6g}</title></circle>\n",
-        scale.x(v), y, colour, escaped(row.name), v);
+        x_at(scale, v), y, colour, escaped(row.name), v);
   }
   return svg;
 }
@@ -76,14 +73,12 @@ std::string cut_name(const std::string& name, size_t width) {
 std::string spread_rows_svg(const std::vector<SpreadRow>& rows, const std::string& title,
                             const std::string& what) {
   constexpr double kRow = 30;
-  const Scale scale = scale_of(rows);
+  const Axis scale = axis_of(rows, what);
   const double low = kSpreadTop + kRow * static_cast<double>(rows.size());
   std::string svg = svg_open(kSpreadWidth, low + 50, title);
-  constexpr int kTicks = 5;
-  for (int i = 0; i < kTicks; ++i) {
-    const double v = scale.low + (scale.high - scale.low) * i / (kTicks - 1);
-    svg += stroke(scale.x(v), kSpreadTop - 10, scale.x(v), low, "#dddddd", 1);
-    svg += svg_text(scale.x(v), low + 16, "middle", fmt::format("{:.4g}", v));
+  for (const double v : scale.ticks()) {
+    svg += stroke(x_at(scale, v), kSpreadTop - 10, x_at(scale, v), low, "#dddddd", 1);
+    svg += svg_text(x_at(scale, v), low + 16, "middle", scale.label(v));
   }
   for (size_t i = 0; i < rows.size(); ++i)
     svg += row_svg(rows[i], scale, kSpreadTop + kRow * (static_cast<double>(i) + 0.5),
@@ -95,12 +90,12 @@ std::string spread_rows_svg(const std::vector<SpreadRow>& rows, const std::strin
 
 std::string spread_rows_text(const std::vector<SpreadRow>& rows, const std::string& what) {
   constexpr size_t kCells = 48;
-  const Scale scale = scale_of(rows);
+  const Axis scale = axis_of(rows, what);
   std::vector<std::string> names;
   for (const SpreadRow& r : rows) names.push_back(r.name);
   const size_t width = longest_name(names);
   const auto cell = [&](double v) {
-    return std::min(static_cast<size_t>(scale.share(v) * kCells), kCells - 1);
+    return std::min(static_cast<size_t>(std::max(scale.share(v), 0.0) * kCells), kCells - 1);
   };
   std::string text;
   for (const SpreadRow& r : rows) {
@@ -112,8 +107,7 @@ std::string spread_rows_text(const std::vector<SpreadRow>& rows, const std::stri
     if (s.count > 0) line[cell(s.mean)] = '|';
     text += cut_name(r.name, width) + " [" + line + "]\n";
   }
-  const std::string low = fmt::format("{:.4g}", scale.low),
-                    high = fmt::format("{:.4g}", scale.high);
+  const std::string low = scale.label(scale.low), high = scale.label(scale.high);
   return text +
          fmt::format("{:<{}}  {}{:>{}}  {}\n", "", width, low, high, kCells - low.size(), what);
 }
@@ -153,10 +147,11 @@ std::string spread_curves_svg(const std::vector<SpreadCurve>& curves, const Curv
   const CurvePlace at{axes, points};
   const double foot = kSpreadTop + kCurvesHigh;
   std::string svg = svg_open(kSpreadWidth, foot + 60, axes.title);
-  for (int i = 0; i <= 4; ++i) {
-    const double v = axes.low + (axes.high - axes.low) * i / 4;
+  const Axis values = round_axis(axes.low, axes.high, 5);
+  for (const double v : values.ticks()) {
+    if (v < axes.low - values.step * 1e-6 || v > axes.high + values.step * 1e-6) continue;
     svg += stroke(70, at.y(v), kSpreadWidth - kSpreadLeft, at.y(v), "#dddddd", 1);
-    svg += svg_text(62, at.y(v) + 4, "end", fmt::format("{:.3g}", v));
+    svg += svg_text(62, at.y(v) + 4, "end", values.label(v));
   }
   for (const double m : axes.marks) svg += stroke(at.x(m), kSpreadTop, at.x(m), foot, "#999999", 1);
   for (size_t i = 0; i < curves.size(); ++i) {
@@ -170,7 +165,7 @@ std::string spread_curves_svg(const std::vector<SpreadCurve>& curves, const Curv
   }
   const bool bands =
       std::ranges::any_of(curves, [](const SpreadCurve& c) { return c.low != c.high; });
-  const size_t every = std::max<size_t>(1, points / 15);
+  const size_t every = label_step(points, 10);
   for (size_t i = 0; i < points; i += every)
     svg += svg_text(at.x(static_cast<double>(i)), foot + 18, "middle",
                     fmt::format("{:.3g}", axes.first + axes.step * static_cast<double>(i)));

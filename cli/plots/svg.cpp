@@ -35,6 +35,54 @@ std::string svg_open(double width, double height, const std::string& title) {
          svg_text(16, 22, "start", title);
 }
 
+namespace {
+
+// 1, 2 or 5 times a power of ten, at least `least`.
+double round_step(double least) {
+  const double power = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
+}  // namespace
+
+Axis round_axis(double low, double high, int count, bool share) {
+  if (!(high - low > 1e-12 * std::max(std::fabs(low), std::fabs(high)))) {
+    const double room = low == 0 ? 1 : std::fabs(low) / 10;
+    if (!share || high + room <= 1) high += room;
+    low -= low >= 0 ? std::min(room, low) : room;
+  }
+  Axis axis;
+  axis.step = round_step((high - low) / count);
+  axis.low = std::floor(low / axis.step + 1e-9) * axis.step;
+  axis.high = std::ceil(high / axis.step - 1e-9) * axis.step;
+  if (low >= 0) axis.low = std::max(axis.low, 0.0);
+  if (share) axis.high = std::min(axis.high, 1.0);
+  return axis;
+}
+
+std::vector<double> Axis::ticks() const {
+  std::vector<double> all;
+  const auto steps = static_cast<int>(std::lround((high - low) / step));
+  for (int i = 0; i <= steps; ++i) all.push_back(low + i * step);
+  return all;
+}
+
+std::string Axis::label(double tick) const {
+  if (std::fabs(tick) < step / 2) return "0";
+  const double most = std::max(std::fabs(low), std::fabs(high));
+  if (most >= 1e6 || step < 1e-5) return fmt::format("{:.4g}", tick);
+  const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
+  return fmt::format("{:.{}f}", tick, digits);
+}
+
+size_t label_step(size_t count, size_t labels) {
+  const double least = static_cast<double>(count) / static_cast<double>(labels);
+  return std::max<size_t>(1, static_cast<size_t>(std::lround(round_step(std::max(least, 1.0)))));
+}
+
 // ---- heat maps ----------------------------------------------------------------------------------
 
 namespace {

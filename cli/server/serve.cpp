@@ -93,9 +93,17 @@ std::vector<std::string> words_of(const std::string& text) {
   return out;
 }
 
+// Where it listens. "localhost" is its number.
+std::vector<std::string> addresses_of(const ServeFlags& f) {
+  std::vector<std::string> hosts = words_of(f.host);
+  for (std::string& host : hosts)
+    if (lower(host) == "localhost") host = "127.0.0.1";
+  return hosts;
+}
+
 Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& engine) {
   core::LlmServerOptions options;
-  const std::vector<std::string> hosts = words_of(f.host);
+  const std::vector<std::string> hosts = addresses_of(f);
   if (!hosts.empty()) {
     options.address = hosts.front();
     options.more_addresses.assign(hosts.begin() + 1, hosts.end());
@@ -275,7 +283,7 @@ int run(const ServeFlags& f) {
     write_line(core::LlmServer::openapi(*options));
     return kDone;
   }
-  const std::vector<std::string> hosts = words_of(f.host);
+  const std::vector<std::string> hosts = addresses_of(f);
   Result<core::TlsContext> tls = f.tls.server(hosts);
   if (!tls.ok()) return fail(tls.error());
   options->tls = std::move(*tls);
@@ -347,6 +355,12 @@ void add_kept_options(const Command& verb, ServeFlags& f) {
 
 // Options of access control.
 void add_access_options(const Command& verb, ServeFlags& f) {
+  verb.option(
+          "--host", f.host,
+          "Number of the address, or unix:PATH for a Unix socket, or several with commas; those "
+          "that others reach need a key")
+      .show_default();
+  verb.option("--port", f.port, "0: one that is free").range(0, 65535).show_default();
   verb.option("--api-key-file", f.key_file,
               "Keys, one on a line, one of which requests must carry; also LOOM_API_KEY");
   f.tls.add(verb);
@@ -355,6 +369,73 @@ void add_access_options(const Command& verb, ServeFlags& f) {
   verb.option("--allow-origin", f.allow_origins,
               "Pages of the web that may ask; *: all, localhost: those of this machine")
       .one_at_a_time();
+}
+
+void add_model_options(const Command& verb, ServeFlags& f) {
+  add_allow_nonfinite(verb, f.allow_nonfinite);
+  verb.option("--dtype", f.dtype, "Number type of the weights (default: as stored)");
+  verb.option("--models-folder", f.folder, "Serve the models in this folder as well");
+  verb.option("--models-max", f.models_most,
+              "Models in memory at a time; the least recently used one is unloaded (0: all)")
+      .range(0, 1000)
+      .show_default();
+  verb.option("--models-memory", f.models_memory,
+              "MB that several models may take together (0: no bound)")
+      .range(0, int64_t{1} << 40)
+      .show_default();
+  verb.option("--sleep-idle-seconds", f.sleep,
+              "Seconds after its last request at which a model served alone leaves memory, to be "
+              "loaded again by the next (-1: it stays)")
+      .range(-1, int64_t{1} << 40)
+      .show_default();
+  verb.option("--keep-alive", f.keep_alive,
+              "Seconds that one of several models stays after its last request (-1: forever)")
+      .range(-1, int64_t{1} << 30)
+      .show_default();
+  verb.option("--chat-template", f.template_text, "A chat template in the place of the model's");
+  verb.flag("--no-thinking", f.no_thinking,
+            "Templates that know the variable enable_thinking see it as false, unless a request "
+            "says otherwise");
+  verb.option("--template-arg", f.template_args,
+              "NAME=VALUE that templates see as a variable, unless a request says otherwise")
+      .one_at_a_time();
+  verb.option("--chat-template-file", f.template_file, "The same, from a file");
+  verb.option("--alias", f.alias,
+              "Name of the (first) model for clients (default: of its file); after commas, others "
+              "by which they may ask for it");
+  verb.option("--tags", f.tags, "Words about the (first) model that /v1/models tells, with commas");
+  verb.option("--defaults", f.defaults,
+              "JSON with fields of /completion that requests have unless they say otherwise");
+}
+
+void add_request_options(const Command& verb, ServeFlags& f) {
+  verb.flag(
+      "--no-prefill-assistant", f.no_prefill,
+      "A conversation that ends with a turn of the assistant gets a new one, unless a request "
+      "says continue_final_message");
+  verb.option("--parallel", f.parallel, "Texts written at the same time, each with a KV cache")
+      .range(1, 256)
+      .show_default();
+  verb.option("--queue", f.queue, "Texts that may wait; more get status 429")
+      .range(0, 100000)
+      .show_default();
+  verb.option("--cache-type", f.cache_type,
+              "Number type of keys and values: float32, float16, bfloat16, q8_0 or q4_0")
+      .show_default();
+  verb.option("--context", f.context,
+              "Positions of each session (default: the model's, at most 2048)")
+      .range(0, int64_t{1} << 40);
+  add_kept_options(verb, f);
+  verb.option("--chunk", f.chunk, "Prompt tokens per pass; changes speed, never the text")
+      .range(1, 1 << 20)
+      .show_default();
+  verb.option("--without", f.without, "What is not served: page, slots or metrics").one_at_a_time();
+  verb.flag("--strict-fields", f.strict_fields, "Refuse fields of requests that are not known");
+  verb.option("--grace", f.grace, "Seconds for texts under way after Ctrl-C")
+      .range(0, 86400)
+      .show_default();
+  verb.flag("--openapi", f.openapi,
+            "Write the OpenAPI 3.1 document of the routes, which is at /openapi.json, and end");
 }
 
 }  // namespace
@@ -374,84 +455,19 @@ Verb add_serve(Command app) {
               "pulled; of several each is loaded when it is asked for")
       .names_model();
   f->memory.add(verb);
-  add_allow_nonfinite(verb, f->allow_nonfinite);
-  verb.option("--dtype", f->dtype, "Number type of the weights (default: as stored)");
-  verb.option("--models-folder", f->folder, "Serve the models in this folder as well");
-  verb.option("--models-max", f->models_most,
-              "Models in memory at a time; the least recently used one is unloaded (0: all)")
-      .range(0, 1000)
-      .show_default();
-  verb.option("--models-memory", f->models_memory,
-              "MB that several models may take together (0: no bound)")
-      .range(0, int64_t{1} << 40)
-      .show_default();
-  verb.option("--sleep-idle-seconds", f->sleep,
-              "Seconds after its last request at which a model served alone leaves memory, to be "
-              "loaded again by the next (-1: it stays)")
-      .range(-1, int64_t{1} << 40)
-      .show_default();
-  verb.option("--keep-alive", f->keep_alive,
-              "Seconds that one of several models stays after its last request (-1: forever)")
-      .range(-1, int64_t{1} << 30)
-      .show_default();
-  verb.option("--chat-template", f->template_text, "A chat template in the place of the model's");
-  verb.flag("--no-thinking", f->no_thinking,
-            "Templates that know the variable enable_thinking see it as false, unless a request "
-            "says otherwise");
-  verb.option("--template-arg", f->template_args,
-              "NAME=VALUE that templates see as a variable, unless a request says otherwise")
-      .one_at_a_time();
-  verb.option("--chat-template-file", f->template_file, "The same, from a file");
-  verb.option(
-          "--host", f->host,
-          "Number of the address, or unix:PATH for a Unix socket, or several with commas; those "
-          "that others reach need a key")
-      .show_default();
-  verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
-  verb.option("--alias", f->alias,
-              "Name of the (first) model for clients (default: of its file); after commas, others "
-              "by which they may ask for it");
-  verb.option("--tags", f->tags,
-              "Words about the (first) model that /v1/models tells, with commas");
-  verb.flag(
-      "--no-prefill-assistant", f->no_prefill,
-      "A conversation that ends with a turn of the assistant gets a new one, unless a request "
-      "says continue_final_message");
-  verb.option("--parallel", f->parallel, "Texts written at the same time, each with a KV cache")
-      .range(1, 256)
-      .show_default();
-  verb.option("--queue", f->queue, "Texts that may wait; more get status 429")
-      .range(0, 100000)
-      .show_default();
-  verb.option("--cache-type", f->cache_type,
-              "Number type of keys and values: float32, float16, bfloat16, q8_0 or q4_0")
-      .show_default();
-  verb.option("--context", f->context,
-              "Positions of each session (default: the model's, at most 2048)")
-      .range(0, int64_t{1} << 40);
-  add_kept_options(verb, *f);
-  add_guess_options(verb, *f);
-  verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
-      .range(1, 1 << 20)
-      .show_default();
-  add_access_options(verb, *f);
-  verb.option("--defaults", f->defaults,
-              "JSON with fields of /completion that requests have unless they say otherwise");
-  verb.option("--without", f->without, "What is not served: page, slots or metrics")
-      .one_at_a_time();
-  verb.option("--log", f->log,
-              "Add a line of JSON for each request to this file; no prompt and no text is in it");
-  verb.flag("--verbose", f->verbose,
-            "Chats of OpenAI's dialect tell the prompt that their template made (__verbose)");
-  verb.flag("--strict-fields", f->strict_fields, "Refuse fields of requests that are not known");
-  verb.option("--grace", f->grace, "Seconds for texts under way after Ctrl-C")
-      .range(0, 86400)
-      .show_default();
+  add_model_options(verb.group("Models"), *f);
+  add_request_options(verb.group("Requests"), *f);
+  add_guess_options(verb.group("Drafts"), *f);
+  add_access_options(verb.group("Network and access"), *f);
+  const Command reports = verb.group("Reports");
+  reports.option(
+      "--log", f->log,
+      "Add a line of JSON for each request to this file; no prompt and no text is in it");
+  reports.flag("--verbose", f->verbose,
+               "Chats of OpenAI's dialect tell the prompt that their template made (__verbose)");
+  reports.flag("--quiet", f->quiet, "Only the line with the address");
   f->engine.add(verb);
   f->engine.add_device(verb);
-  verb.flag("--openapi", f->openapi,
-            "Write the OpenAPI 3.1 document of the routes, which is at /openapi.json, and end");
-  verb.flag("--quiet", f->quiet, "Only the line with the address");
   return {verb, [f] { return run(*f); }};
 }
 

@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "signals.hpp"
+#include "terminal.hpp"
 
 namespace loom::cli {
 namespace {
@@ -93,7 +94,7 @@ Error too_long(uint64_t limit, const std::string& where) {
 }  // namespace
 
 int fail(Exit code, std::string_view message) {
-  fmt::print(stderr, "loom: {}\n", one_line(message));
+  fmt::print(stderr, "{} {}\n", styled_err(Style::red, "loom:"), one_line(message));
   return code;
 }
 
@@ -102,14 +103,17 @@ int fail(const Error& error) {
   return fail(exit_code(error.code), error.str());
 }
 
-int fail_interrupted() {
-  if (caught == 0 || caught == SIGINT) return fail(kInterrupted, "interrupted");
-  fail(kFailed, fmt::format("stopped by {}", caught == SIGHUP ? "SIGHUP" : "SIGTERM"));
+int fail_interrupted(std::string_view then) {
+  // A terminal has written ^C, possibly after a bar.
+  if (stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
+  if (caught == 0 || caught == SIGINT)
+    return fail(kInterrupted, fmt::format("interrupted{}", then));
+  fail(kFailed, fmt::format("stopped by {}{}", caught == SIGHUP ? "SIGHUP" : "SIGTERM", then));
   return exit_code_of(caught);
 }
 
 void note(std::string_view text) {
-  fmt::print(stderr, "[{}]\n", one_line(text));
+  fmt::print(stderr, "{}\n", styled_err(Style::dim, "[" + one_line(text) + "]"));
 }
 
 void write_out(std::string_view text) {
@@ -222,6 +226,35 @@ Error error_in_file(Error error, const std::string& path) {
   if (!error.where.empty()) error.message = fmt::format("{}: {}", error.where, error.message);
   error.where = path;
   return error;
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "._-/=,:@%+";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+namespace {
+std::vector<std::string>& line_words() {
+  static std::vector<std::string> words;
+  return words;
+}
+}  // namespace
+
+void remember_line(int argc, char** argv) {
+  line_words().assign(argv, argv + argc);
+}
+
+std::string line_with(const std::vector<std::string>& more) {
+  std::string line;
+  for (const std::vector<std::string>& words : {line_words(), more}) {
+    for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  }
+  return line;
 }
 
 std::string lower(std::string_view text) {

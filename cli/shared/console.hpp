@@ -25,8 +25,9 @@ enum Exit : int {
 // contain, are escaped, because a terminal would obey them.
 int fail(const Error& error);
 int fail(Exit code, std::string_view message);
-// For work that a signal stopped: 130 after Ctrl-C, otherwise 128 + the signal.
-int fail_interrupted();
+// For work that a signal stopped: 130 after Ctrl-C, otherwise 128 + the signal. `then`: the end of
+// the message.
+int fail_interrupted(std::string_view then = {});
 
 // "[text]" on stderr, escaped in the same way.
 void note(std::string_view text);
@@ -69,6 +70,13 @@ Result<std::string> read_filled(const std::string& path, uint64_t limit = kMostO
 // An error about the contents of a file: exit 3, and the message starts with its name.
 Error error_in_file(Error error, const std::string& path);
 Result<std::string> read_stdin(uint64_t limit = kMostOfTextFile);
+
+// One word of a command line, as a shell reads it.
+std::string shell_word(const std::string& word);
+// Remembers the line of this process for line_with().
+void remember_line(int argc, char** argv);
+// The line of this process with more words, as a shell reads it.
+std::string line_with(const std::vector<std::string>& more);
 
 std::string lower(std::string_view text);  // ASCII letters
 // "a, b, c"

@@ -1,6 +1,5 @@
 // The only file that includes CLI11. parse() handles CLI11's exceptions about a wrong line. The
-// help texts are those of CLI11. The errors are worded here, because those of CLI11 name its types
-// instead of a solution.
+// errors are worded here, because those of CLI11 name its types instead of a solution.
 #include "flags.hpp"
 
 #include <fmt/core.h>
@@ -10,28 +9,25 @@
 #include <optional>
 #include <type_traits>
 
+#include "../help/aliases.hpp"
+#include "../help/guess.hpp"
 #include "../hub/resolve.hpp"
 #include "console.hpp"
-#include "guess.hpp"
+#include "terminal.hpp"
 
 namespace loom::cli {
 namespace {
 
-// The help of a command starts with its examples, which are stored as its footer.
-class HelpFormatter : public CLI::Formatter {
- public:
-  std::string make_description(const CLI::App* app) const override {
-    const std::string description = CLI::Formatter::make_description(app);
-    if (app->get_parent() == nullptr || app->get_footer().empty()) return description;
-    return "Examples:\n" + app->get_footer() + "\n\n" + description;
-  }
-  std::string make_footer(const CLI::App* app) const override {
-    if (app->get_parent() != nullptr) return {};
-    return "\n" + app->get_footer() + "\n";
-  }
-};
-
 // ---- numbers ------------------------------------------------------------------------------------
+
+// A hint for "128x64".
+std::string commas_for(std::string list) {
+  if (list.find_first_not_of("0123456789xX*; ") != std::string::npos) return {};
+  if (list.empty() || list.front() < '0' || list.front() > '9') return {};
+  for (char& c : list)
+    if (c < '0' || c > '9') c = ',';
+  return "; a list has commas: " + list;
+}
 
 // The fault of a text that must be a number; empty if it is one.
 template <typename T>
@@ -39,6 +35,8 @@ std::string number_error(const std::string& text, T& value) {
   if (!CLI::detail::lexical_cast(text, value)) {
     double real = 0;
     const bool number = CLI::detail::lexical_cast(text, real) && real == std::floor(real);
+    if (std::is_unsigned_v<T> && number && real < 0)
+      return fmt::format("must be 0 or more, not {}", printable(text));
     if (std::is_integral_v<T> && number) return fmt::format("{} is too large", printable(text));
     return fmt::format("must be {}, not '{}'", std::is_integral_v<T> ? "an integer" : "a number",
                        printable(text));
@@ -50,10 +48,12 @@ std::string number_error(const std::string& text, T& value) {
 }
 
 template <typename T>
-CLI::Validator number() {
-  return {[](std::string& text) {
+CLI::Validator number(bool list) {
+  return {[list](std::string& text) {
             T value{};
-            return number_error(text, value);
+            std::string error = number_error(text, value);
+            if (list && !error.empty()) error += commas_for(text);
+            return error;
           },
           std::string()};
 }
@@ -119,6 +119,60 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+// ---- texts --------------------------------------------------------------------------------------
+
+std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options)
+    names.push_back(option->get_name(option->get_positional()));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+OptionText text_of(const CLI::Option& option) {
+  OptionText text;
+  text.positional = option.get_positional();
+  if (text.positional) text.names.push_back(option.get_name(true));
+  for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
+  // CLI11 has the type and the range in one: "INT:1 to 64".
+  const std::string type = option.get_type_name();
+  const size_t colon = type.find(':');
+  text.value = type.substr(0, colon);
+  if (colon != std::string::npos) text.range = type.substr(colon + 1);
+  text.doc = option.get_description();
+  text.standard = option.get_default_str();
+  text.group = option.get_group() == "Options" ? "" : option.get_group();
+  text.excludes = names_of(option.get_excludes());
+  text.needs = names_of(option.get_needs());
+  text.required = option.get_required();
+  text.many = option.get_expected_max() > 1;
+  return text;
+}
+
+CommandText text_of(const CLI::App& app) {
+  CommandText text;
+  text.name = app.get_name();
+  text.path = full_name(app);
+  text.doc = app.get_description();
+  text.group = app.get_group() == "Subcommands" ? "" : app.get_group();
+  (app.get_parent() == nullptr ? text.notes : text.examples) = app.get_footer();
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) text.options.push_back(text_of(*option));
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    text.commands.push_back(text_of(*command));
+  return text;
+}
+
+class HelpFormatter : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string /*name*/,
+                        CLI::AppFormatMode /*mode*/) const override {
+    return help_text(text_of(*app), terminal_width());
+  }
+};
+
 // ---- errors of a line ---------------------------------------------------------------------------
 
 std::string with_help(const std::string& what, const CLI::App& app) {
@@ -132,9 +186,10 @@ std::string command_error(const CLI::App& root, const std::vector<std::string>& 
     const std::vector<std::string> names = command_names(*app);
     if (names.empty() || word.starts_with("-")) return {};
     if (std::find(names.begin(), names.end(), word) == names.end()) {
+      const std::string hint = app == &root ? command_hint(word) : std::string();
       return with_help(
           fmt::format("there is no command '{}'{}", printable(full_name(*app) + " " + word),
-                      did_you_mean(word, names)),
+                      hint.empty() ? did_you_mean(word, names) : hint),
           *app);
     }
     app = app->get_subcommand(word);
@@ -152,11 +207,13 @@ std::string extra_error(const CLI::App& root, const CLI::App& app) {
   for (const std::string& word : extras) {
     if (!word.starts_with("-") || word == "--") continue;
     const std::string name = word.substr(0, word.find('='));
+    const std::string hint = option_hint(app.get_name(), name);
     return fmt::format("there is no option {}{}", printable(name),
-                       did_you_mean(name, option_names(app)));
+                       hint.empty() ? did_you_mean(name, option_names(app)) : hint);
   }
   if (extras.empty()) return {};
-  return fmt::format("'{}' is one argument too many", printable(extras.front()));
+  return fmt::format("'{}' is one argument too many{}", printable(extras.front()),
+                     argument_hint(app.get_name()));
 }
 
 template <class Kind>
@@ -177,7 +234,7 @@ std::string line_error(const CLI::App& root, const CLI::App& app, const CLI::Par
   const std::string says = error.what();
   const std::string name = says.substr(0, says.find(':'));
   const bool required = is<CLI::RequiredError>(error);
-  if (required || is<CLI::ExtrasError>(error)) {
+  if (required || is<CLI::ExtrasError>(error) || is<CLI::ExcludesError>(error)) {
     const std::string extra = extra_error(root, app);
     if (!extra.empty()) return extra;
   }
@@ -265,6 +322,9 @@ Command Command::command(std::string_view name, std::string_view doc) const {
   if (!group_.empty()) added->group(group_);
   return Command(added);
 }
+CommandText Command::text() const {
+  return text_of(*app_);
+}
 Command Command::find(std::string_view name) const {
   return Command(app_->get_subcommand(std::string(name)));
 }
@@ -272,6 +332,9 @@ Command Command::group(std::string_view title) const {
   Command same = *this;
   same.group_ = title;
   return same;
+}
+Command Command::default_group(std::string_view title) const {
+  return group_.empty() ? group(title) : *this;
 }
 void Command::require_command() const {
   app_->require_subcommand(1);
@@ -295,7 +358,7 @@ CLI::Option* Command::add(std::string_view names, T& to, std::string_view doc) c
   else
     option = app_->add_option(std::string(names), to, std::string(doc));
   if constexpr (std::is_arithmetic_v<Element> && !std::is_same_v<T, bool>)
-    option->check(number<Element>());
+    option->check(number<Element>(!std::is_same_v<T, Element>));
   return group_.empty() ? option : option->group(group_);
 }
 
@@ -333,8 +396,11 @@ ListOption Command::option(std::string_view names, std::vector<int64_t>& to,
 
 CommandLine::CommandLine(std::string_view name, std::string_view version, std::string_view doc,
                          std::string_view notes, std::string_view absent)
-    : app_(std::make_unique<CLI::App>(std::string(doc), std::string(name))), absent_(absent) {
-  app_->set_version_flag("--version", fmt::format("{} {}", name, version));
+    : app_(std::make_unique<CLI::App>(std::string(doc), std::string(name))),
+      absent_(absent),
+      version_(fmt::format("{} {}", name, version)) {
+  app_->set_help_flag("-h,--help", "Show this help");
+  app_->set_version_flag("--version", version_, "Show the version");
   app_->footer(std::string(notes));
   app_->formatter(std::make_shared<HelpFormatter>());
 }
@@ -345,17 +411,60 @@ std::string CommandLine::help() const {
   return app_->help();
 }
 
+namespace {
+
+// Replaces names that other programs have, and underscores, in the options of the called command.
+void replace_aliases(const CLI::App& root, std::vector<std::string>& words) {
+  const CLI::App* app = &root;
+  size_t first = 0;
+  while (first < words.size()) {
+    const std::vector<std::string> names = command_names(*app);
+    if (std::find(names.begin(), names.end(), words[first]) == names.end()) break;
+    app = app->get_subcommand(words[first++]);
+  }
+  std::vector<std::string> known = option_names(*app);
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& name : option->get_snames()) known.push_back("-" + name);
+    if (option->get_positional()) known.push_back(option->get_name(true));
+  }
+  replace_options(words, first, known);
+}
+
+// `loom help --man [COMMAND...]`.
+int print_man_page(const CLI::App& root, const std::vector<std::string>& words,
+                   const std::string& version) {
+  const CLI::App* app = &root;
+  for (const std::string& word : words) {
+    const std::vector<std::string> names = command_names(*app);
+    if (std::find(names.begin(), names.end(), word) == names.end())
+      return fail(kUsage, fmt::format("{} has no command '{}'", full_name(*app), printable(word)));
+    app = app->get_subcommand(word);
+  }
+  write_out(man_page(text_of(*app), version));
+  return kDone;
+}
+
+}  // namespace
+
 std::optional<int> CommandLine::parse(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   // `loom help [COMMAND...]` and `loom version`, as other programs have them.
-  if (!words.empty() && words.front() == "help") {
+  const bool manual = words.size() > 1 && words[0] == "help" && words[1] == "--man";
+  if (manual) {
+    words.erase(words.begin(), words.begin() + 2);
+  } else if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");
   } else if (words.size() == 1 && words.front() == "version") {
     words = {"--version"};
   }
-  const std::string wrong = command_error(*app_, words);
+  if (!words.empty()) words.front() = command_alias(words.front());
+  std::vector<std::string> checked = words;
+  if (manual) checked.emplace_back("--man");
+  const std::string wrong = command_error(*app_, checked);
   if (!wrong.empty()) return fail(kUsage, absent_.empty() ? wrong : wrong + ". " + absent_);
+  if (manual) return print_man_page(*app_, words, version_);
+  replace_aliases(*app_, words);
   try {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // last one first
   } catch (const CLI::Success& success) {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "../help/command_text.hpp"
+
 namespace CLI {
 class App;
 class Option;
@@ -73,11 +75,15 @@ class Command {
   Command command(std::string_view name, std::string_view doc) const;
   // A subcommand that was declared before.
   Command find(std::string_view name) const;
+  // All of it as text, with its subcommands.
+  CommandText text() const;
   // Requires one of the subcommands.
   void require_command() const;
   // The same command. Options and commands that are added to the result are listed in the help
   // under this heading.
   Command group(std::string_view title) const;
+  // The same, unless it has a heading already.
+  Command default_group(std::string_view title) const;
   // Examples come first in the help.
   void examples(std::string_view text) const;
 
@@ -124,7 +130,7 @@ class CommandLine {
 
  private:
   std::unique_ptr<CLI::App> app_;
-  std::string absent_;
+  std::string absent_, version_;
 };
 
 }  // namespace loom::cli

@@ -7,6 +7,7 @@ namespace loom::cli {
 struct JsonCopy {
   static JsonValue of(const nlohmann::json& from) {
     JsonValue value;
+    if (from.is_boolean()) value.boolean_ = from.get<bool>();
     if (from.is_string()) value.text_ = from.get<std::string>();
     if (from.is_number_unsigned()) {
       const auto number = from.get<uint64_t>();

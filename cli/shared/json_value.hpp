@@ -27,6 +27,7 @@ class JsonValue {
   const std::string& text() const { return text_; }
   std::optional<int64_t> integer() const { return integer_; }
   std::optional<double> number() const { return number_; }  // integer or real
+  std::optional<bool> boolean() const { return boolean_; }
   bool is_array() const { return is_array_; }
 
   // find(name)->text(), or "".
@@ -37,6 +38,7 @@ class JsonValue {
   std::string text_;
   std::optional<int64_t> integer_;
   std::optional<double> number_;
+  std::optional<bool> boolean_;
   bool is_array_ = false;
   std::vector<JsonValue> elements_;
   std::vector<std::pair<std::string, JsonValue>> members_;

@@ -15,7 +15,7 @@ class MemoryReport {
  public:
   void add(const Command& verb);
   // Checks whether the file can be written. Does nothing if none was requested.
-  Status check(Outputs outputs = {}) const;
+  Status check(Outputs outputs) const;
   void add_to(Outputs& outputs) const;
   void begin(const Engine& engine);
   void mark(std::string_view label) const;

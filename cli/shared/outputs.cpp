@@ -49,6 +49,13 @@ Status try_to_write(const std::string& path) {
   return error;
 }
 
+// Devices and pipes are not replaced. A folder with an ending is not written to.
+bool would_replace(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return ending_of(path).empty();
+  return fs::is_regular_file(path, ignored);
+}
+
 // A name in `folder` that is free: net.entity becomes net.rescued.entity.
 std::string free_name(const fs::path& folder, const fs::path& path) {
   constexpr int kTries = 1000;
@@ -67,10 +74,28 @@ bool file_exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
+std::string unused_name(const std::string& path) {
+  const fs::path asked(path);
+  std::string name = path;
+  for (int i = 2; file_exists(name); ++i) {
+    const std::string numbered =
+        fmt::format("{}-{}{}", asked.stem().string(), i, asked.extension().string());
+    name = (asked.parent_path() / numbered).string();
+  }
+  return name;
+}
+
 Outputs& Outputs::file(std::string_view option, const std::string& path,
                        std::vector<std::string_view> endings, std::string_view writes) {
   if (!path.empty())
     files_.push_back({{std::string(option), path}, std::move(endings), std::string(writes)});
+  return *this;
+}
+
+Outputs& Outputs::state(std::string_view option, const std::string& path,
+                        std::vector<std::string_view> endings, std::string_view writes) {
+  file(option, path, std::move(endings), writes);
+  if (!path.empty()) files_.back().continued = true;
   return *this;
 }
 
@@ -81,7 +106,12 @@ Outputs& Outputs::input(std::string_view of, const std::string& path) {
 
 Status Outputs::check() const {
   LOOM_TRY(check_names());
-  for (const Written& f : files_) LOOM_TRY(try_to_write(f.named.path));
+  for (const Written& f : files_) {
+    if (!replace_ && !f.continued && would_replace(f.named.path)) {
+      return Error{Code::invalid_argument, "exists already; --force replaces it", f.named.path, -1};
+    }
+    LOOM_TRY(try_to_write(f.named.path));
+  }
   return {};
 }
 

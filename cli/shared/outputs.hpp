@@ -1,5 +1,5 @@
-// The output files of a command. They are checked before its work starts. If writing fails at the
-// end, they are saved under another name, so that no work is lost.
+// The output files of a command. They are checked before its work starts: an existing file needs
+// --force. If writing fails at the end, they are saved under another name, so that no work is lost.
 #pragma once
 
 #include <functional>
@@ -12,19 +12,26 @@
 namespace loom::cli {
 
 bool file_exists(const std::string& path);
+// `path`, or the first free one of "net-2.entity", "net-3.entity" ... for "net.entity".
+std::string unused_name(const std::string& path);
 
 // Collects a command's output paths. Empty paths are ignored.
 class Outputs {
  public:
+  // `replace`: --force; outputs may exist.
+  explicit Outputs(bool replace) : replace_(replace) {}
   // `endings`: the allowed endings; one may be "", a path without an ending. `writes`: what the
   // option writes, for the message: "the loss curve as SVG".
   Outputs& file(std::string_view option, const std::string& path,
                 std::vector<std::string_view> endings, std::string_view writes);
+  // A file that the command continues if it exists: a checkpoint. It needs no --force.
+  Outputs& state(std::string_view option, const std::string& path,
+                 std::vector<std::string_view> endings, std::string_view writes);
   // An input file, which no output may overwrite. `of`: its option or argument.
   Outputs& input(std::string_view of, const std::string& path);
 
   // Checks as far as possible that all can be written. Leaves no file. Errors: invalid_argument (a
-  // wrong ending, a folder, no such folder, two outputs or an output and an input in one file),
+  // wrong ending, a file that exists, a folder, two outputs or an output and an input in one file),
   // io_error (the system refuses).
   Status check() const;
 
@@ -36,8 +43,10 @@ class Outputs {
     Named named;
     std::vector<std::string_view> endings;
     std::string writes;
+    bool continued = false;
   };
   Status check_names() const;
+  bool replace_;
   std::vector<Written> files_;
   std::vector<Named> inputs_;
 };

@@ -9,14 +9,19 @@
 #include "progress.hpp"
 
 namespace loom::cli {
+namespace {
+constexpr std::string_view kMachine = "Machine";
+}  // namespace
 
 void MemoryFlags::add(Command verb) {
+  verb = verb.default_group(kMachine);
   verb.option("--memory", size,
               "What reading files may take at most, as 512M or 2G (default: three quarters of what "
               "the machine has)");
 }
 
 void WeightFlags::add(Command verb) {
+  verb = verb.default_group("Weights of others");
   add_allow_nonfinite(verb, allow_nonfinite);
   verb.option(
       "--activation", answers.activation,
@@ -57,12 +62,14 @@ Result<uint64_t> MemoryFlags::text_limit() const {
 }
 
 void EngineFlags::add_lanes(Command verb) {
+  verb = verb.default_group(kMachine);
   verb.option("--threads", threads, "Lanes of work, at most the cores there are; 0: all cores")
       .range(0, 4096);
   verb.option("--isa", isa, "Instruction set: scalar, avx2, avx512, ... (default: the best)");
 }
 
 void EngineFlags::add(Command verb) {
+  verb = verb.default_group(kMachine);
   add_lanes(verb);
   verb.option("--activations", activations,
               "q8: activations in int8 for integer types; f32: in float (default: q8 on the CPU, "
@@ -70,12 +77,14 @@ void EngineFlags::add(Command verb) {
 }
 
 void EngineFlags::add_device(Command verb) {
+  verb = verb.default_group(kMachine);
   verb.option("--device", device, "cpu, or gpu: through WebGPU").show_default();
   add_gpu(verb);
   verb.flag("--strict", strict, "Stop where the GPU cannot go on, instead of using the CPU");
 }
 
 void EngineFlags::add_gpu(Command verb) {
+  verb = verb.default_group(kMachine);
   verb.option("--gpu-library", gpu_library,
               "WebGPU library (default: $LOOM_WEBGPU_LIB, or one that the system finds)");
   verb.option("--gpu-cache", gpu_cache,
@@ -96,8 +105,9 @@ std::string cache_file() {
 
 }  // namespace
 
-Result<Engine> EngineFlags::create(const MemoryFlags& memory) const {
+Result<Engine> EngineFlags::create(const MemoryFlags& memory, const LogSink& log) const {
   EngineOptions options;
+  options.log = log;
   LOOM_ASSIGN(options.memory_limit, memory.limit());
   options.threads = threads;
   options.isa = isa;
@@ -130,15 +140,20 @@ void add_allow_nonfinite(Command verb, bool& to) {
   verb.flag("--allow-nonfinite", to, "Go on where weights are NaN or infinite");
 }
 
+void add_force(Command verb, bool& to) {
+  verb.flag("--force", to, "Replace output files that exist");
+}
+
 Option ModelFlags::add(Command verb, bool required) {
   verb.option("MODEL", folder,
               ".entity or .gguf file, a folder with config.json, or the name of "
               "a model that was pulled")
       .names_model()
       .required(required);
-  memory.add(verb);
-  add_allow_nonfinite(verb, allow_nonfinite);
-  return verb.option("--dtype", dtype, "Number type of the weights (default: as stored)");
+  const Command loading = verb.group("Loading");
+  memory.add(loading);
+  add_allow_nonfinite(loading, allow_nonfinite);
+  return loading.option("--dtype", dtype, "Number type of the weights (default: as stored)");
 }
 
 Result<std::optional<DType>> ModelFlags::number_type() const {

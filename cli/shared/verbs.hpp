@@ -46,8 +46,9 @@ Verb add_rm(Command app);
 Verb add_absorb(Command app);
 Verb add_verify_proof(Command app);  // after core::cli::add_verify
 Verb add_compare(Command app);
-Verb add_serve(Command app);   // if LOOM_SERVE is on
-Verb add_donate(Command app);  // if LOOM_DONATE is on
+Verb add_serve(Command app);       // if LOOM_SERVE is on
+Verb add_donate(Command app);      // if LOOM_DONATE is on
+Verb add_completion(Command app);  // of the whole line, which `app` is a group of
 
 // Options that many verbs share.
 
@@ -85,11 +86,14 @@ struct EngineFlags {
   void add_lanes(Command verb);   // without --activations
   void add_device(Command verb);  // --device, --strict and those of add_gpu
   void add_gpu(Command verb);     // --gpu-library, --gpu-cache
-  Result<Engine> create(const MemoryFlags& memory = {}) const;
+  Result<Engine> create(const MemoryFlags& memory = {}, const LogSink& log = {}) const;
 };
 
 // --allow-nonfinite: sets `to`.
 void add_allow_nonfinite(Command verb, bool& to);
+
+// --force: an output may replace a file.
+void add_force(Command verb, bool& to);
 
 // How a model is loaded.
 struct ModelFlags {

@@ -303,7 +303,7 @@ int run_compare(CompareFlags& f) {
   if (!settled.ok()) return fail(settled.error());
   if (f.networks.empty()) return fail(kUsage, "give DATA and at least one NETWORK to train");
   for (const std::string& network : f.networks) {
-    const Status writable = Outputs()
+    const Status writable = Outputs(f.base.force)
                                 .input("NETWORK", network)
                                 .input("DATA", f.base.data.path)
                                 .file("--svg", f.svg, {".svg"}, "the runs as SVG")
@@ -369,6 +369,7 @@ Verb add_compare(Command app) {
   verb.option("--svg", f->svg, "Draw every run, mean and deviation");
   f->base.engine.add_lanes(verb);
   f->base.memory.add(verb);
+  add_force(verb, f->base.force);
   verb.flag("--json", f->base.json, "All runs as JSON");
   verb.flag("--quiet", f->base.quiet, "The table alone");
   return {verb, [f] { return run_compare(*f); }};

@@ -21,6 +21,7 @@ struct EvalFlags {
   MemoryFlags memory;
   WeightFlags weight_flags;
   std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows, plot;
+  bool force = false;
   std::vector<std::string> metrics;
   double split = 0;
   int64_t batch = 64, seed = -1;
@@ -255,7 +256,7 @@ void print_json(const EvalFlags& f, const Measured& m, const EngineInfo& engine)
 }
 
 int run(const EvalFlags& f) {
-  const Status writable = Outputs()
+  const Status writable = Outputs(f.force)
                               .input("MODEL", f.model)
                               .input("DATA", f.data.path)
                               .file("--plot", f.plot, {".svg"}, "a plot of the scores as SVG")
@@ -322,6 +323,7 @@ Verb add_eval(Command app) {
   f->engine.add_device(verb);
   f->memory.add(verb);
   f->weight_flags.add(verb);
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }

@@ -30,11 +30,10 @@ int write(const NewFlags& f, const Result<std::string>& text) {
     write_out(*text);
     return kDone;
   }
-  if (!f.force && file_exists(f.output)) {
-    return fail(kUsage, fmt::format("{}: exists already; --force replaces it", f.output));
-  }
   const Status writable =
-      Outputs().file("-o", f.output, {".json"}, "the description of a network as JSON").check();
+      Outputs(f.force)
+          .file("-o", f.output, {".json"}, "the description of a network as JSON")
+          .check();
   if (!writable.ok()) return fail(writable.error());
   const Status written = write_file(f.output, *text);
   return written.ok() ? kDone : fail(written.error());
@@ -42,7 +41,7 @@ int write(const NewFlags& f, const Result<std::string>& text) {
 
 void add_output(Command verb, NewFlags& f) {
   verb.option("-o,--output", f.output, "File to write; -: stdout").show_default();
-  verb.flag("--force", f.force, "Replace a file that exists");
+  add_force(verb, f.force);
 }
 
 void list(Command verb, const char* name, std::vector<int64_t>& to, const char* doc) {

@@ -20,6 +20,7 @@ struct PredictFlags {
   MemoryFlags memory;
   WeightFlags weight_flags;
   std::string model, data, x = "x", lengths, header = "auto", dtype, output;
+  bool force = false;
   int64_t targets = 1, batch = 64, top = 0;
   bool proba = false, json = false, quiet = false, columns_by_order = false;
 };
@@ -295,7 +296,7 @@ std::string as_json(const Predicted& p, const PredictFlags& f) {
 }
 
 int run(const PredictFlags& f) {
-  const Status writable = Outputs()
+  const Status writable = Outputs(f.force)
                               .input("MODEL", f.model)
                               .input("DATA", f.data)
                               .file("-o", f.output, {".csv", ".json", ".npz"}, "predictions")
@@ -364,6 +365,7 @@ Verb add_predict(Command app) {
   f->engine.add_device(verb);
   f->memory.add(verb);
   f->weight_flags.add(verb);
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "JSON instead of CSV");
   verb.flag("--quiet", f->quiet, "No progress, no notes");
   return {verb, [f] { return run(*f); }};

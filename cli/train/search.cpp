@@ -15,6 +15,7 @@
 
 #include "../evolve/fitness_command.hpp"
 #include "../shared/json_value.hpp"
+#include "../shared/outputs.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
 #include "search_space.hpp"
@@ -32,7 +33,7 @@ struct SearchFlags {
   int64_t trials = 20, epochs = 10, min_epochs = 1, jobs = 1, folds = 0;
   double split = 0.8, timeout = 0;
   uint64_t seed = 1;
-  bool json = false, quiet = false;
+  bool force = false, json = false, quiet = false;
 };
 
 // A requested training, and its result.
@@ -44,7 +45,8 @@ struct Trial {
   bool known = false;  // from the log
 };
 
-std::string shell_word(const std::string& word) {
+// Quoted in any case, because logs of earlier versions identify trials by such lines.
+std::string quoted_word(const std::string& word) {
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -63,12 +65,12 @@ bool larger_is_better(const std::string& by) {
 
 // The arguments of `loom train`; they also identify a trial in the log.
 std::string train_words(const SearchFlags& f, const Trial& trial) {
-  std::string words = "train " + shell_word(f.network) + " " + shell_word(f.data);
+  std::string words = "train " + quoted_word(f.network) + " " + quoted_word(f.data);
   words += f.folds > 0 ? fmt::format(" --folds {}", f.folds) : fmt::format(" --split {}", f.split);
   words += fmt::format(" --seed {} --epochs {}", f.seed, trial.epochs);
-  if (f.by != "validation" && f.by != "accuracy") words += " --metrics " + shell_word(f.by);
+  if (f.by != "validation" && f.by != "accuracy") words += " --metrics " + quoted_word(f.by);
   const auto add = [&](const std::string& name, const std::string& value) {
-    words += " --" + name + (value.empty() ? "" : " " + shell_word(value));
+    words += " --" + name + (value.empty() ? "" : " " + quoted_word(value));
   };
   for (const std::string& pair : f.set) {
     const size_t equals = pair.find('=');
@@ -76,6 +78,12 @@ std::string train_words(const SearchFlags& f, const Trial& trial) {
   }
   for (const auto& [name, value] : trial.values) add(name, value);
   return words;
+}
+
+// Without the name of the program.
+std::string first_line(const std::string& errors) {
+  const std::string line = errors.substr(0, errors.find('\n'));
+  return line.starts_with("loom: ") ? line.substr(6) : line;
 }
 
 std::string own_program() {
@@ -205,7 +213,7 @@ void Search::train(Trial& trial) {
   }
   const bool chosen = words.find(" --threads ") != std::string::npos;
   const std::string threads = f_.jobs > 1 && !chosen ? " --threads 1" : "";
-  const std::string command = shell_word(program_) + " " + words + threads + " --quiet";
+  const std::string command = quoted_word(program_) + " " + words + threads + " --quiet -o none";
   const Result<ProgramEnd> end =
       run_program(command, "--json", f_.timeout > 0 ? f_.timeout : kNoLimit);
   trial.score = NAN;
@@ -214,7 +222,7 @@ void Search::train(Trial& trial) {
   } else if (end->late) {
     trial.error = "ran longer than --timeout";
   } else if (end->exit != 0) {
-    trial.error = end->err.substr(0, end->err.find('\n'));
+    trial.error = first_line(end->err);
   } else {
     trial.score = score_of(end->out, f_.by);
     if (std::isnan(trial.score)) trial.error = "has no " + f_.by;
@@ -340,13 +348,19 @@ void Search::print() const {
 Status Search::train_best() {
   if (f_.output.empty()) return {};
   const std::string command =
-      shell_word(program_) + " " + train_words(f_, ranked()[0]) + " --quiet -o";
+      quoted_word(program_) + " " + train_words(f_, ranked()[0]) + " --quiet --force -o";
   LOOM_ASSIGN(const ProgramEnd end, run_program(command, f_.output, kNoLimit));
   if (end.exit == 0) return {};
-  return Error{Code::io_error, end.err.substr(0, end.err.find('\n')), f_.output, -1};
+  return Error{Code::io_error, first_line(end.err), f_.output, -1};
 }
 
 int search(const SearchFlags& f) {
+  const Status writable = Outputs(f.force)
+                              .input("NETWORK", f.network)
+                              .input("DATA", f.data)
+                              .file("-o", f.output, {".entity", ".safetensors"}, "trained weights")
+                              .check();
+  if (!writable.ok()) return fail(writable.error());
   Search all(f);
   const Status done = all.run();
   if (!done.ok() && done.error().code == Code::cancelled) return fail_interrupted();
@@ -410,6 +424,7 @@ Verb add_search(Command app) {
       "--log", f->log,
       "A line of JSON for every training that is done; those that are there are not run again");
   verb.option("-o,--output", f->output, "Train the best settings once more and write the weights");
+  add_force(verb, f->force);
   verb.flag("--json", f->json, "One JSON object instead of a table");
   verb.flag("--quiet", f->quiet, "No progress");
   return {verb, [f] { return search(*f); }};

@@ -101,6 +101,8 @@ class Training {
   // Saves all that was asked for, whatever fails; the error is that of the first save that did.
   Status save();
   Status print(const EngineInfo& engine);
+  // The exit code after an error of run(). A run that a signal stopped is saved.
+  int stopped(const Error& error) const;
 
  private:
   FitOptions callbacks();
@@ -125,6 +127,7 @@ class Training {
   double seconds_ = 0;
   int64_t samples_ = 0, planned_ = 0;  // trained by this process, and to be
   int64_t epoch_ = 1;                  // that runs
+  std::string stopped_in_;             // the checkpoint that was written after a signal
   std::vector<LinkStats> links_;
   std::string layer_stats_ = "epoch,cell,layer,pass,mean,std,min,max,active,total\n";
 };
@@ -177,7 +180,7 @@ bool Training::on_epoch(const Epoch& e) {
   bar_->finish();
   if (!f_.json && !f_.quiet) write_out(epoch_line(e, f_.epochs));
   begin_epoch(e.number + 1);
-  return true;
+  return e.number == f_.epochs || !interrupted();
 }
 
 FitOptions Training::callbacks() {
@@ -190,6 +193,7 @@ FitOptions Training::callbacks() {
   };
   o.on_validation = [](int64_t, int64_t) { return !interrupted(); };
   o.on_epoch = [this](const Epoch& e) { return on_epoch(e); };
+  if (o.checkpoint.empty()) o.checkpoint = f_.saved_at_stop;
   o.on_begin = [this](const std::string& path, int64_t epochs) { on_begin(path, epochs); };
   if (!f_.layer_stats.empty())
     o.on_layer = [this](const LayerStats& s) { layer_stats_ += stats_line(s); };
@@ -197,7 +201,10 @@ FitOptions Training::callbacks() {
     o.on_pass = [this](const LayerPass& p) { telemetry_->pass(p); };
   if (!f_.rule_stats.empty()) o.on_link = [this](const LinkStats& s) { links_.push_back(s); };
   o.keep = [this](const std::string& path, const Keeper::Save& save) {
+    const bool stop = interrupted();
+    if (path == f_.saved_at_stop && !stop) return Status();
     keeper_.save(path, save);
+    if (stop && path != f_.best && file_exists(path)) stopped_in_ = path;
     return Status();
   };
   return o;
@@ -212,6 +219,15 @@ Status Training::run() {
   if (!history.ok()) return history.error();
   epochs_ = std::move(history->epochs);
   return {};
+}
+
+int Training::stopped(const Error& error) const {
+  if (error.code != Code::cancelled || !interrupted() || stopped_in_.empty()) return fail(error);
+  std::vector<std::string> more;
+  if (f_.checkpoint.empty()) more = {"--checkpoint", stopped_in_};
+  if (!f_.resume) more.emplace_back("--resume");
+  return fail_interrupted(
+      fmt::format(" in epoch {} of {}; go on with: {}", epoch_, f_.epochs, line_with(more)));
 }
 
 Curves Training::curves() const {
@@ -302,6 +318,7 @@ Status Training::print(const EngineInfo& engine) {
       .set("threads", engine.threads)
       .set("seed", static_cast<int64_t>(f_.seed))
       .set("options", options_json(options_))
+      .set("output", f_.output)
       .set("weights_hash", hash)
       .set("peak_rss_bytes", peak_rss_bytes())
       .print();
@@ -317,13 +334,21 @@ Result<Training> start(const TrainFlags& f, const Engine& engine) {
   return Training(f, options, std::move(prepared), std::move(trainer), std::move(telemetry));
 }
 
+// Warnings other than a new schedule are in the lines of epochs.
+LogSink log_of(const TrainFlags& f) {
+  return [quiet = f.quiet](LogLevel level, std::string_view line) {
+    if (level == LogLevel::warning && !quiet && line.find("new schedule") != std::string_view::npos)
+      note(line);
+  };
+}
+
 int run(TrainFlags& f) {
   const Status settled = f.settle();
   if (!settled.ok()) return fail(settled.error());
   const Status writable = f.check_outputs();
   if (!writable.ok()) return fail(writable.error());
   keep_running_without_stdout();
-  const Result<Engine> engine = f.engine.create(f.memory);
+  const Result<Engine> engine = f.engine.create(f.memory, log_of(f));
   if (!engine.ok()) return fail(engine.error());
   f.memory_report.begin(*engine);
   if (f.folds > 0) return train_in_folds(f, *engine);
@@ -331,11 +356,13 @@ int run(TrainFlags& f) {
   if (!training.ok()) return fail(training.error());
   f.memory_report.mark("ready");
   const Status trained = training->run();
-  if (!trained.ok()) return fail(trained.error());
+  if (!trained.ok()) return training->stopped(trained.error());
   f.memory_report.mark("trained");
   const Status saved = training->save();
   const Status remembered = f.memory_report.finish("train", f.quiet || f.json);
   const Status printed = training->print(engine->info());
+  if (saved.ok() && f.names_output && !f.quiet && !f.json)
+    note(fmt::format("the network is saved as {}", f.output));
   if (!saved.ok()) return fail(saved.error());
   if (!remembered.ok()) return fail(remembered.error());
   return printed.ok() ? kDone : fail(printed.error());

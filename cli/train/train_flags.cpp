@@ -2,8 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "../shared/console.hpp"
 #include "../shared/outputs.hpp"
+#include "train_folds.hpp"
 
 namespace loom::cli {
 namespace {
@@ -27,6 +31,25 @@ struct Joined {
 constexpr Joined kJoined[] = {{"clip", ':', "clip-limit"},
                               {"lookahead", ',', "lookahead-share"},
                               {"gradient-noise", ',', "gradient-noise-fade"}};
+
+// "net-trained.entity" next to "net.json"; "net-trained-2.entity" if it exists.
+std::string result_name(const std::string& network) {
+  namespace fs = std::filesystem;
+  fs::path path(network);
+  if (!path.has_filename()) path = path.parent_path();  // "folder/"
+  std::string stem = path.stem().string();
+  const size_t before = stem.rfind("-trained");
+  if (before != std::string::npos &&
+      stem.find_first_not_of("-0123456789", before + 8) == std::string::npos)
+    stem.resize(before);
+  return unused_name((path.parent_path() / (stem + "-trained.entity")).string());
+}
+
+// "net-trained.stopped.entity" for "net-trained.entity".
+std::string stopped_name(const std::string& output) {
+  const std::filesystem::path path(output);
+  return unused_name((path.parent_path() / (path.stem().string() + ".stopped.entity")).string());
+}
 
 // Reads flags as earlier versions had them, with a note.
 void take_apart(OptionFlags& flags, const std::string& triplets) {
@@ -77,7 +100,8 @@ void TrainFlags::add_files(Command verb) {
   parts.excludes(share).excludes(held);
   held_out.option("--validation-labels", validation_labels, "Their labels, as --labels");
   files.option("-o,--output", output,
-               "Write the trained weights: .entity as they are packed, or .safetensors");
+               "Write the trained weights: .entity as they are packed, or .safetensors (default: "
+               "NETWORK-trained.entity, with a number if it exists); none: write nothing");
   files.option("--best", best, "Write the weights after each epoch that is the best so far");
   const Option file =
       files.option("--checkpoint", checkpoint,
@@ -145,11 +169,11 @@ void TrainFlags::add_options(Command verb) {
 void TrainFlags::add(Command verb) {
   add_files(verb);
   add_method(verb);
-  const Command machine = verb.group("Machine");
-  engine.add_lanes(machine);
-  engine.add_device(machine);
-  memory.add(machine);
-  weight_flags.add(verb.group("Weights of others"));
+  engine.add_lanes(verb);
+  engine.add_device(verb);
+  memory.add(verb);
+  weight_flags.add(verb);
+  add_force(verb, force);
   verb.flag("--json", json, "One JSON object instead of text");
   verb.flag("--quiet", quiet, "No progress, no lines per epoch");
 }
@@ -182,7 +206,7 @@ bool TrainFlags::tells_passes() const {
 Status TrainFlags::check_outputs() const {
   const std::vector<std::string_view> weights = {".entity", ".safetensors"};
   const std::string before = checkpoint.empty() ? "" : checkpoint + ".previous";
-  Outputs outputs;
+  Outputs outputs(force);
   for (const std::string& path : telemetry) {
     if (path.starts_with("http://") || path.starts_with("udp://") || path.starts_with("tanhi://"))
       continue;
@@ -193,18 +217,28 @@ Status TrainFlags::check_outputs() const {
     if (std::count_if(telemetry.begin(), telemetry.end(), same) > 1) {
       return Error{Code::invalid_argument, "--telemetry writes one file of each kind", path, -1};
     }
-    outputs.file("--telemetry", path, {".jsonl", ".prom"}, "telemetry");
+    const std::vector<std::string_view> endings = {".jsonl", ".prom"};
+    if (resume) outputs.state("--telemetry", path, endings, "telemetry");
+    if (!resume) outputs.file("--telemetry", path, endings, "telemetry");
   }
   memory_report.add_to(outputs);
+  constexpr int64_t kMaxFolds = 1000;  // names to check; more are not typed by people
+  for (int64_t fold = 1; fold <= std::min(folds, kMaxFolds); ++fold) {
+    outputs.file("-o", fold_name(output, fold), weights, "trained weights");
+    outputs.file("--best", fold_name(best, fold), weights, "trained weights");
+  }
+  const std::string whole = folds == 0 ? output : std::string();
+  const std::string whole_best = folds == 0 ? best : std::string();
+  outputs.file("-o", whole, weights, "trained weights");
+  if (resume) outputs.state("--best", whole_best, weights, "trained weights");
+  if (!resume) outputs.file("--best", whole_best, weights, "trained weights");
   return outputs.input("NETWORK", network)
       .input("DATA", data.path)
       .input("--labels", data.labels)
       .input("--validation", validation)
       .input("--validation-labels", validation_labels)
-      .file("-o", output, weights, "trained weights")
-      .file("--best", best, weights, "trained weights")
-      .file("--checkpoint", checkpoint, weights, "the state of a run")
-      .file("--checkpoint (its .previous)", before, {".previous"}, "")
+      .state("--checkpoint", checkpoint, weights, "the state of a run")
+      .state("--checkpoint (its .previous)", before, {".previous"}, "")
       .file("--plot", plot, {".svg"}, "the loss curve as SVG")
       .file("--layer-stats", layer_stats, {".csv"}, "a table of layers")
       .file("--rule-stats", rule_stats, {".csv", ".svg"}, "budgets of layers, a table or curves")
@@ -214,13 +248,23 @@ Status TrainFlags::check_outputs() const {
 Status TrainFlags::settle() {
   LOOM_TRY(method.note_earlier_flags());
   take_apart(method, triplets);
+  if (output.empty() && folds == 0) {
+    names_output = true;
+    output = result_name(network);
+  }
+  if (folds == 0 && checkpoint.empty())
+    saved_at_stop = stopped_name(output == "none" ? result_name(network) : output);
+  if (output == "none") output.clear();
   return {};
 }
 
 Result<TrainerOptions> TrainFlags::options() const {
   TrainerOptions o = usual();
   LOOM_TRY(method.read(o));
-  LOOM_ASSIGN(o.augment, parse_augment(augment));
+  Result<Augment> changes = parse_augment(augment);
+  if (!changes.ok())
+    return Error{Code::invalid_argument, "--augment: " + changes.error().str(), {}, -1};
+  o.augment = *changes;
   o.seed = seed;
   return o;
 }

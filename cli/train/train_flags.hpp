@@ -20,8 +20,10 @@ struct TrainFlags {
   std::string dtype, augment, triplets;
   std::vector<std::string> trainable;
   uint64_t seed = 1;
-  bool resume = false, json = false, quiet = false;
+  bool force = false, resume = false, json = false, quiet = false;
   int64_t checkpoint_every = 0, folds = 0;
+  std::string saved_at_stop;  // the checkpoint that Ctrl-C writes, if `checkpoint` is empty
+  bool names_output = false;  // the program chose the name
   std::string checkpoint, output, best, plot, layer_stats, rule_stats, tensorboard;
   std::vector<std::string> telemetry;
 

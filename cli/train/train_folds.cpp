@@ -51,16 +51,6 @@ std::vector<Column> columns_of(const std::vector<Fold>& folds) {
   return columns;
 }
 
-// "net.fold2.entity" of "net.entity".
-std::string name_of(const std::string& path, int64_t fold) {
-  if (path.empty()) return path;
-  const size_t slash = path.find_last_of('/');
-  const size_t dot = path.find_last_of('.');
-  const bool ending = dot != std::string::npos && (slash == std::string::npos || dot > slash);
-  const size_t end = ending ? dot : path.size();
-  return fmt::format("{}.fold{}{}", path.substr(0, end), fold, path.substr(end));
-}
-
 class Folds {
  public:
   Folds(const TrainFlags& f, const Engine& engine)
@@ -84,7 +74,7 @@ class Folds {
 
 FitOptions Folds::callbacks(int64_t number, int64_t samples) {
   FitOptions o = f_.fitting();
-  o.best = name_of(f_.best, number);
+  o.best = fold_name(f_.best, number);
   const int64_t batch = f_.batch();
   const auto epoch = std::make_shared<int64_t>(0);
   o.on_batch = [this, batch, samples, epoch](int64_t done, int64_t, double) {
@@ -113,7 +103,7 @@ Result<Fold> Folds::train(int64_t number, const Dataset& data) {
   LOOM_ASSIGN(const History history,
               trainer.fit(parts.first, parts.second, callbacks(number + 1, parts.first.samples())));
   bar_.finish();
-  const std::string output = name_of(f_.output, number + 1);
+  const std::string output = fold_name(f_.output, number + 1);
   if (!output.empty())
     keeper_.save(output, [&](const std::string& path) { return trainer.save_weights(path); });
   LOOM_ASSIGN(std::string hash, trainer.weights_hash());
@@ -181,6 +171,15 @@ void Folds::print_json(const std::vector<Column>& columns) const {
 }
 
 }  // namespace
+
+std::string fold_name(const std::string& path, int64_t fold) {
+  if (path.empty()) return path;
+  const size_t slash = path.find_last_of('/');
+  const size_t dot = path.find_last_of('.');
+  const bool ending = dot != std::string::npos && (slash == std::string::npos || dot > slash);
+  const size_t end = ending ? dot : path.size();
+  return fmt::format("{}.fold{}{}", path.substr(0, end), fold, path.substr(end));
+}
 
 int train_in_folds(const TrainFlags& f, const Engine& engine) {
   const Result<TrainerOptions> options = f.options();

@@ -73,6 +73,8 @@ class LOOM_API ModelFile {
   ParameterCounts parameter_counts() const;
   const std::vector<std::string>& notes() const;      // what was inferred
   const std::optional<DecoderInfo>& decoder() const;  // unset for other networks
+  // The record of training as JSON: loss, classes, split, columns. Empty if the file has none.
+  const std::string& training() const;
   // Visits all layers, each before its children.
   void layers(const std::function<void(const LayerInfo&)>& each) const;
   const std::vector<StoredTensor>& tensors() const;  // empty if the file has only a description

@@ -110,11 +110,11 @@ struct FitOptions {
   bool resume = false;           // continues from that file, with the bits of an uninterrupted run
   std::string best{};            // file for the weights with the least loss
   bool keep_best = false;        // restores the best weights at the end, not the last
-  // Called after each batch and each epoch; false stops with Code::cancelled and keeps the
-  // progress.
+  // Called after each batch and each epoch; false stops with Code::cancelled, keeps the progress
+  // and writes `checkpoint`.
   std::function<bool(int64_t done, int64_t steps, double loss)> on_batch{};
   std::function<bool(const Epoch&)> on_epoch{};
-  // Called during validation, in samples; false stops with Code::cancelled.
+  // Called during validation, in samples; false stops in the same way.
   std::function<bool(int64_t done, int64_t total)> on_validation{};
   std::function<void(const LayerStats&)> on_layer{};  // set it in the first fit() of a trainer
   // Called in every batch for every layer, on the training thread, which waits for it. Set it in

@@ -44,6 +44,11 @@ class JsonText {
     begin(name);
     text_ += "null";
   }
+  // `value`: a JSON text.
+  void json(std::string_view name, std::string_view value) {
+    begin(name);
+    text_ += value;
+  }
   const std::string& text() const { return text_; }
 
  private:

@@ -289,7 +289,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   report.epoch = s.progress.epoch + 1;
   // An epoch that was left in its middle goes on there.
   const EpochPosition from = std::exchange(s.progress.position, {});
-  if (from.batch >= steps)
+  if (from.batch > steps)
     return invalid(cat("the run that goes on has done ", from.batch, " batches of ", steps));
   double sum = from.sum, all = from.counted;
   report.dropped = from.dropped;
@@ -297,8 +297,9 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   if (from.batch == 0) LOOM_TRY(s.step->forget());
   // Results come in groups where the device works while the next batches are made ready.
   const int64_t ahead = s.step->ahead();
-  int64_t done = from.batch;
-  const auto note = [&](const std::vector<StepResult>& results) -> Status {
+  int64_t done = from.batch, begun_batches = from.batch;
+  bool stopped = false;
+  const auto note = [&](const std::vector<StepResult>& results) {
     for (const StepResult& result : results) {
       const double count = counted[static_cast<size_t>(done)];
       const double loss = result.loss * static_cast<double>(s.batches_of_update(done, steps));
@@ -307,33 +308,43 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
       report.gradient_norm = result.norm;
       if (!result.finite) ++report.dropped;
       ++done;
-      if (on_step && !on_step(done, steps, loss)) {
-        LOOM_TRY(s.step->finish());  // no later call waits for these steps
-        return make_error(Code::cancelled, "training was stopped");
-      }
+      stopped = stopped || (on_step && !on_step(done, steps, loss));
     }
-    return {};
   };
-  for (int64_t i = from.batch; i < steps; ++i) {
+  for (int64_t i = from.batch; i < steps && !stopped; ++i) {
     report.learning_rate = s.rate_of(i, steps);
     LOOM_ASSIGN(const BatchBegun begun, s.begin_batch(train, order, i, report.learning_rate));
     counted.push_back(begun.counted);
-    if (begun.result) LOOM_TRY(note({*begun.result}));
+    begun_batches = i + 1;
+    if (begun.result) note({*begun.result});
     add_links(*s.step, report.links);
-    const bool pauses = pause.save && (i + 1) % pause.every == 0 && i + 1 < steps;
+    const bool pauses =
+        pause.save && pause.every > 0 && (i + 1) % pause.every == 0 && i + 1 < steps;
     if ((i + 1) % ahead != 0 && !pauses) continue;
     LOOM_ASSIGN(const std::vector<StepResult> results, pauses ? s.step->finish() : s.step->ready());
-    LOOM_TRY(note(results));
-    if (pauses) LOOM_TRY(s.save_within({i + 1, report.dropped, sum, all}, pause));
+    note(results);
+    if (pauses && !stopped) LOOM_TRY(s.save_within({i + 1, report.dropped, sum, all}, pause));
   }
   LOOM_ASSIGN(const std::vector<StepResult> results, s.step->finish());
-  LOOM_TRY(note(results));
+  note(results);
+  // The place where a run that stops goes on. After the last batch, only the validation is left.
+  const auto stop = [&]() -> Error {
+    const EpochPosition here{begun_batches, report.dropped, sum, all};
+    const Status saved = pause.save ? s.save_within(here, pause) : Status();
+    return saved.ok() ? make_error(Code::cancelled, "training was stopped") : saved.error();
+  };
   report.train_loss = all > 0 ? sum / all : 0.0;
-  share_links(report.links, steps - from.batch);
+  if (begun_batches == from.batch) report.learning_rate = s.rate_of(steps - 1, steps);
+  share_links(report.links, std::max<int64_t>(steps - from.batch, 1));
   const int64_t average_from = s.options.step.average.from;
-  if (average_from > 0 && report.epoch >= average_from) LOOM_TRY(s.step->average());
+  const bool ends_here = from.batch < steps && begun_batches == steps;
+  if (ends_here && average_from > 0 && report.epoch >= average_from) LOOM_TRY(s.step->average());
+  if (stopped) return stop();
   if (validation.samples > 0) {
-    LOOM_ASSIGN(report.validation, s.validate(*this, validation, on_validation));
+    Result<Evaluation> measured = s.validate(*this, validation, on_validation);
+    if (!measured.ok() && measured.error().code == Code::cancelled) return stop();
+    if (!measured.ok()) return measured.error();
+    report.validation = std::move(*measured);
   }
   s.note(report);
   return report;

@@ -91,9 +91,9 @@ class Trainer {
     int64_t every = 0;
     std::function<Status()> save;
   };
-  // One epoch over `train`, then `validation` when it has samples. Error cancelled when on_step
-  // said stop. With options.step.carry_feedback every epoch begins new streams, and so does every
-  // evaluation.
+  // One epoch over `train`, then `validation` when it has samples. Error cancelled when on_step or
+  // on_validation said stop; pause.save() is called first. With options.step.carry_feedback every
+  // epoch begins new streams, and so does every evaluation.
   Result<EpochReport> epoch(const Dataset& train, const Dataset& validation,
                             const OnStep& on_step = {}, const OnSamples& on_validation = {},
                             const Pause& pause = {0, {}});

@@ -66,12 +66,14 @@ JsonValue run_options(const TrainerOptions& options, const Dataset& train,
 struct RecordedRun {
   JsonValue options;  // of run_options()
   std::vector<EpochReport> history;
+  int64_t planned_epochs = 0;  // of the loaded checkpoint, if its schedule depends on them
 };
 // Keeps the checkpoint before this one as PATH.previous.
 Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
                        const RecordedRun& run);
 // Fills `trainer` and run.history. When PATH is damaged or absent, PATH.previous is taken; returns
-// the file that was. Refuses a checkpoint of another network or other options, naming what differs.
+// the file that was. Refuses a checkpoint of another network or other options, naming what differs;
+// the number of epochs may differ.
 Result<std::string> load_checkpoint(const std::string& path, const TrainedModel& model,
                                     Trainer& trainer, RecordedRun& run);
 

@@ -216,7 +216,7 @@ TEST(DamagedFiles, RandomDamageOfTextsAndRunsIsNeverAWrongCommand) {
       {"pop.json",
        "evolve " + table + " --quiet --generations 1 --population-file " + p + "q.json --resume "},
       {"c.safetensors", "train " + p + "n.json " + table + " --epochs 1 --quiet -o " + p +
-                            "o.entity --resume --checkpoint "}};
+                            "o.entity --force --resume --checkpoint "}};
   uint64_t state = 33;
   const auto draw = [&](size_t below) {
     state = state * 6364136223846793005u + 1442695040888963407u;

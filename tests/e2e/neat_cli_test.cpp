@@ -143,7 +143,7 @@ TEST_F(EvolveVerb, RefusesToGoOnWithAnotherJudge) {
 TEST_F(EvolveVerb, AGenomeSaysHowItsInputsAreNormalized) {
   for (const std::string how : {"standard", "range", "none"}) {
     ASSERT_EQ(run_loom("evolve '" + kFruit + "' --inputs 4 --outputs 4 --population 10 " +
-                       "--generations 1 --quiet --normalize " + how + " --genome " +
+                       "--generations 1 --force --quiet --normalize " + how + " --genome " +
                        in_folder("g.json") + " -o " + in_folder("n.json"))
                   .code,
               0);

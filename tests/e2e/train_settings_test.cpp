@@ -196,8 +196,8 @@ TEST_F(Settings, AveragesAndSlowWeightsAreResumedWithTheSameBits) {
       const Ran whole = run_loom(common + " --epochs 5 --threads 1");
       ASSERT_EQ(run_loom(common + " --epochs 2 --checkpoint " + run).code, 0) << how;
       const std::string out = folder_.path() + "/out" + ending;
-      const Ran rest =
-          run_loom(common + " --epochs 5 --threads 2 --resume --checkpoint " + run + " -o " + out);
+      const Ran rest = run_loom(common + " --epochs 5 --threads 2 --force --resume " +
+                                "--checkpoint " + run + " -o " + out);
       const Result<JsonValue> a = parse_json(whole.out, "whole"), b = parse_json(rest.out, "rest");
       ASSERT_TRUE(a.ok() && b.ok()) << how << rest.err;
       EXPECT_EQ(a->find("weights_hash")->text(), b->find("weights_hash")->text()) << how;

@@ -140,7 +140,7 @@ TEST_F(Train, ResumesBatchNormAndDropoutWithTheSameBits) {
     for (const char* file : {"run.safetensors", "run.entity"}) {
       const std::string checkpoint = " --checkpoint " + at(file);
       std::filesystem::remove(at(file));
-      const JsonValue straight = parse(train(common + "--epochs 4 -o " + at("net.entity")));
+      const JsonValue straight = parse(train(common + "--epochs 4 --force -o " + at("net.entity")));
       ASSERT_EQ(train(common + "--epochs 2" + checkpoint).code, 0);
       const JsonValue resumed = parse(train(common + "--epochs 4 --resume" + checkpoint));
       EXPECT_EQ(text_of(resumed, "weights_hash"), text_of(straight, "weights_hash")) << more;
@@ -174,7 +174,7 @@ TEST_F(Train, KeepsFeedbackOutOfBatchesUnlessItIsCarried) {
     const std::string common = carry + "--json --no-shuffle --schedule constant ";
     const std::string file = " --checkpoint " + at("run.entity");
     std::filesystem::remove(at("run.entity"));
-    const JsonValue straight = parse(train(common + "--epochs 4 -o " + at("net.entity")));
+    const JsonValue straight = parse(train(common + "--epochs 4 --force -o " + at("net.entity")));
     ASSERT_EQ(train(common + "--epochs 2" + file).code, 0);
     const JsonValue resumed = parse(train(common + "--epochs 4 --resume" + file));
     EXPECT_EQ(text_of(resumed, "weights_hash"), text_of(straight, "weights_hash")) << carry;
@@ -387,7 +387,7 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
 }
 
 TEST_F(Train, SaysWhatWasTakenAsTheHeader) {
-  const Ran noted = train("--epochs 1");
+  const Ran noted = train("--epochs 1 -o none");
   ASSERT_EQ(noted.code, 0) << noted.err;
   EXPECT_EQ(noted.err, "[" + csv_ + ": the first row is taken as the header: a, b, kind]\n");
   EXPECT_THAT(train("--epochs 1 --quiet").err, IsEmpty());

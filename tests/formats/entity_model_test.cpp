@@ -180,7 +180,7 @@ TEST(EntityModel, RefusesWhatIsNoLanguageModel) {
     const char* error;
   } rows[] = {
       {[](JsonValue& h) { h = without(h, "language_model"); }, "",
-       "is not a language model: it has no section 'language_model'"},
+       "is not a language model but a network; loom predict and loom eval read it"},
       {[](JsonValue& h) {
          h = without(h, "language_model");
          h.add("language_model", JsonValue::integer(1));

@@ -138,7 +138,8 @@ def check_pass(case):
     n = len(case.data["x"])
     single = {k: v for k, v in case.data.items() if k not in ("y", *case.how["ports"])}
     np.savez(case.folder / "x.npz", **single)
-    case.loom("predict", "net.safetensors", "x.npz", "-o", "y.npz", "--batch", n, "--quiet")
+    case.loom("predict", "net.safetensors", "x.npz", "-o", "y.npz", "--force", "--batch", n,
+              "--quiet")  # fmt: skip
     params, _ = grid_sim.variants(case.doubles(), [])
     ports, _ = case.rows(np.arange(n))
     want = grid_sim.Passes(case.net).run(params, ports["input"], ports)[0].real

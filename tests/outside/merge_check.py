@@ -119,7 +119,7 @@ class Check:
         weights = ",".join(str(w) for w in WEIGHTS[: len(models)])
         more = [*extra, base] if extra and extra[-1] == "--base" else extra
         self.run("merge", *models, "--method", method, "--weights", weights, *more, "-o", out,
-                 "--quiet")  # fmt: skip
+                 "--force", "--quiet")  # fmt: skip
 
     def compare(self, name, oracle, files, base, out):
         """All tensors of `out` against the oracle of those of `files`, bit by bit."""

@@ -120,7 +120,7 @@ def difference(program, folder, path, given):
     truth = session.run(None, feed)[0]
     data, out = os.path.join(folder, "x.npz"), os.path.join(folder, "y.npz")
     np.savez(data, **{"x" if k == "input_ids" else k: v for k, v in feed.items()})
-    code, said = loom(program, "predict", path, data, "-o", out)
+    code, said = loom(program, "predict", path, data, "--force", "-o", out)
     if code == 4:
         print(f"refused: {said}")
         return None

@@ -62,9 +62,9 @@ def ours(program: str, folder: Path, case, split, classes: int, seed: int) -> fl
          str(classes or 1), "-o", str(net), "--force")
     loom(program, "train", str(net), str(train), "--normalize", "standard", "--epochs", str(epochs),
          "--batch", str(BATCH), "--rate", str(rate), "--seed", str(seed), "--schedule", "constant",
-         "--quiet", "-o", str(weights))
+         "--quiet", "--force", "-o", str(weights))
     report = json.loads(loom(program, "eval", str(weights), str(test), "--json"))
-    loom(program, "predict", str(weights), str(test), "-o", str(outputs), "--quiet")
+    loom(program, "predict", str(weights), str(test), "-o", str(outputs), "--force", "--quiet")
     said = np.load(outputs)
     if not classes:
         score = metrics.r2_score(y_test, said["outputs"][:, 0])

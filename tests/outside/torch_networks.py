@@ -81,7 +81,7 @@ def absorb(case, folder):
 def agreement(program, case, path, folder):
     """Largest distance over max(1, largest value)."""
     np.save(folder / "x.npy", case.inputs.numpy())
-    run(program, "predict", path, folder / "x.npy", "-o", folder / "y.npz", "--quiet")
+    run(program, "predict", path, folder / "x.npy", "-o", folder / "y.npz", "--force", "--quiet")
     got = np.load(folder / "y.npz")["outputs"]
     with torch.no_grad():
         want = case.module.eval()(case.inputs).numpy()
@@ -127,7 +127,7 @@ def loom_losses(program, case, path, folder):
     told = folder / "told.jsonl"
     run(program, "train", path, folder / "data.npz", "--optimizer", "momentum", "--rate",
          case.rate, "--schedule", "constant", "--no-shuffle", "--batch", BATCH, "--epochs", 1,
-         "--loss", case.kind, "--telemetry", told, "--quiet", *case.flags)
+         "--loss", case.kind, "--telemetry", told, "--force", "--quiet", *case.flags)
     records = [json.loads(line) for line in told.read_text().splitlines()]
     return [r["value"] for r in records if r.get("name", r.get("tag")) == "loss/batch"]
 

@@ -229,6 +229,12 @@ class ModelFile(Handle):
         found: Optional[Dict[str, Any]] = self._said["decoder"]
         return found
 
+    @property
+    def training(self) -> Optional[Dict[str, Any]]:
+        """The record of training: loss, classes, split, columns; None without one."""
+        found: Optional[Dict[str, Any]] = self._said["training"]
+        return found
+
     def _place(self, tensor: "Union[int, str]") -> int:
         if isinstance(tensor, int):
             return tensor

@@ -15,6 +15,7 @@ struct ModelFile::Impl {
   std::unique_ptr<core::TensorFile> file;  // null: a file without tensors
   std::vector<StoredTensor> tensors;
   std::optional<DecoderInfo> decoder;
+  std::string training;
 
   static Result<std::shared_ptr<Impl>> open(const core::FileRef& path,
                                             const core::MemoryBudget& memory);
@@ -138,7 +139,14 @@ Result<std::shared_ptr<ModelFile::Impl>> ModelFile::Impl::open(const core::FileR
   if (model.decoder != nullptr) {
     LOOM_ASSIGN(impl->decoder, core::describe(*model.decoder));
   }
+  const core::JsonValue* record =
+      model.network == nullptr ? nullptr : model.network->sections.find("model");
+  if (record != nullptr) impl->training = core::dump_json(*record);
   return impl;
+}
+
+const std::string& ModelFile::training() const {
+  return impl_->training;
 }
 
 const std::string& ModelFile::format() const {

@@ -232,6 +232,12 @@ Status Trainer::Impl::resume(const FitOptions& o) {
       (core::file_exists(o.checkpoint) || core::file_exists(o.checkpoint + ".previous"))) {
     LOOM_ASSIGN(from, core::load_checkpoint(o.checkpoint, model(), *trainer, run));
     trained();
+    if (run.planned_epochs > 0 && run.planned_epochs != o.epochs) {
+      engine.impl().log_line(
+          LogLevel::warning,
+          cat(from, ": the run was planned for ", run.planned_epochs,
+              " epochs; from here on the rate follows a new schedule for ", o.epochs));
+    }
     if (from != o.checkpoint) {
       engine.impl().log_line(LogLevel::warning,
                              cat(o.checkpoint, ": damaged or absent; going on from ", from));
@@ -310,7 +316,7 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
       });
     };
     core::Trainer::Pause pause{o.checkpoint_every, {}};
-    if (o.checkpoint_every > 0 && !o.checkpoint.empty()) pause.save = save;
+    if (!o.checkpoint.empty()) pause.save = save;
     return trainer->epoch(train, validation, on_step, o.on_validation, pause);
   }();
   if (!report.ok()) return report.error();

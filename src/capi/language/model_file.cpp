@@ -101,6 +101,7 @@ loom_status loom_model_file_json(const loom_model_file* file, char** out) {
     add_layers(json, *object);
     add_tensors(json, *object);
     add_decoder(json, object->decoder());
+    json.json("training", object->training().empty() ? "null" : object->training());
     json.close('}');
     return give_text(out, json.text());
   });

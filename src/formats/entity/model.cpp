@@ -21,7 +21,8 @@ constexpr const char* kEmbedding = "text/embedding.json";
 Result<const JsonValue*> section(const Entity& file) {
   const JsonValue* found = file.header().find(kSection);
   if (found == nullptr)
-    return bad_file("is not a language model: it has no section 'language_model'", file.where());
+    return bad_file("is not a language model but a network; loom predict and loom eval read it",
+                    file.where());
   return found;
 }
 

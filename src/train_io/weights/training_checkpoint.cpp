@@ -14,6 +14,7 @@ namespace loom::core {
 namespace {
 
 constexpr std::string_view kForm = "checkpoint 1";
+constexpr const char* kEpochs = "epochs";
 
 JsonValue text(std::string_view value) {
   return JsonValue::string(std::string(value));
@@ -160,6 +161,7 @@ bool same_augment(const std::string& key, const JsonValue& value, const JsonValu
 
 Status same_options(const JsonValue& theirs, const JsonValue& ours, const std::string& where) {
   for (const auto& [key, value] : ours.members()) {
+    if (key == kEpochs) continue;
     const JsonValue* other = theirs.find(key);
     const std::string mine = dump_json(value);
     const std::string its = other == nullptr ? "nothing" : dump_json(*other);
@@ -168,9 +170,8 @@ Status same_options(const JsonValue& theirs, const JsonValue& ours, const std::s
                        mine, "; give the same, or leave --resume out"),
                    where);
   }
-  if (theirs.members().size() == ours.members().size()) return {};
   for (const auto& [key, value] : theirs.members()) {
-    if (ours.find(key) == nullptr)
+    if (key != kEpochs && ours.find(key) == nullptr)
       return invalid(cat("belongs to a run with other options: ", key, " was ", dump_json(value),
                          ", now it does not count"),
                      where);
@@ -194,6 +195,9 @@ Status load_from(const std::string& path, const TrainedModel& model, Trainer& tr
   LOOM_ASSIGN(const std::string options, file.text("options"));
   LOOM_ASSIGN(const JsonValue theirs, parse_json(options, path + ": options"));
   LOOM_TRY(same_options(theirs, run.options, path));
+  if (const JsonValue* epochs = theirs.find(kEpochs)) {
+    LOOM_ASSIGN(run.planned_epochs, epochs->as_int(path + ": options"));
+  }
   LOOM_ASSIGN(const std::string state, file.text("progress"));
   LOOM_ASSIGN(const JsonValue state_json, parse_json(state, path + ": progress"));
   LOOM_ASSIGN(const TrainerProgress progress, read_progress(state_json, path + ": progress"));
@@ -318,7 +322,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   JsonValue milestones = JsonValue::array();
   for (const int64_t m : o.schedule.milestones) milestones.push(JsonValue::integer(m));
   add("milestones", std::move(milestones));
-  if (schedule_def(o.schedule.kind).needs_total) add("epochs", JsonValue::integer(o.epochs));
+  if (schedule_def(o.schedule.kind).needs_total) add(kEpochs, JsonValue::integer(o.epochs));
   return out;
 }
 
