@@ -48,7 +48,7 @@ Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options) 
 Result<OpenedModel> open_network(const FileRef& path, const OpenOptions& options) {
   LOOM_ASSIGN(OpenedModel model, open_model(path, options));
   if (model.network != nullptr) return model;
-  return bad_file(
+  return unsupported(
       "this is a language model; give a network: a description or what loom train wrote", path);
 }
 

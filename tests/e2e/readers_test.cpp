@@ -115,7 +115,7 @@ TEST_F(Readers, TrainingGoesOnFromTheWeightsOfAnyFile) {
   }
   const Ran model =
       run_loom("train " + loom_test::source_path("models/stories.entity") + " " + csv_);
-  EXPECT_EQ(model.code, 3);
+  EXPECT_EQ(model.code, 4);
   EXPECT_THAT(model.err, HasSubstr("this is a language model; give a network"));
 }
 

@@ -25,7 +25,7 @@ class Program(Scratch):
     def predicted(self, network_file, x):
         np.savez(self.folder / "x.npz", x=x)
         out = self.folder / "y.npz"
-        run(PROGRAM, "predict", network_file, self.folder / "x.npz", "-o", out, "--quiet")
+        run(PROGRAM, "predict", network_file, self.folder / "x.npz", "-o", out, "--force", "--quiet")
         return np.load(out)["outputs"]
 
     @needs_program
@@ -47,7 +47,7 @@ class Program(Scratch):
         net.save(self.folder / "net.json", weights=False)
         out = self.folder / "trained.entity"
         run(PROGRAM, "train", self.folder / "net.json", data, "--epochs", "4", "-o", out,
-            "--quiet", *words)  # fmt: skip
+            "--force", "--quiet", *words)  # fmt: skip
         return loom.Network.load(out)
 
     @needs_program

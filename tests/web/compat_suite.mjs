@@ -56,7 +56,7 @@ const exports_ = {
     net.free();
     made.close();
     const story = await bytes("models/stories.entity");
-    refused("bad_file", () => compat.loadLoomNetwork(story));
+    refused("unsupported", () => compat.loadLoomNetwork(story));
   },
   compareLoomDNA(compat) {
     const cell = (l, weights) => ({ z: 0, y: 0, x: 0, l, type: "Dense", dtype: "float32", weights });
