@@ -36,7 +36,6 @@ constexpr Alias kOptions[] = {
     {"-b", "--batch"},
     {"-e", "--epochs"},
     {"-q", "--quiet"},
-    {"-t", "--dtype"},
     {"--output-file", "--output"},
     {"--sys", "--system"},
     {"--system-prompt", "--system"},

@@ -26,13 +26,6 @@ std::vector<std::string> words_after(const CommandText& command) {
   return words;
 }
 
-// In single quotes, for a shell.
-std::string shell_quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 // The lines of a `case` that sets `found` by the commands of the line so far.
 std::string table(const CommandText& program) {
   std::string text;

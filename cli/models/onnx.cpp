@@ -141,25 +141,12 @@ Status print_values(const OnnxFlags& f, const Evaluator& graph, const std::vecto
   return {};
 }
 
-// Bytes of another format make errors that name fields of ONNX.
-Result<Evaluator> load_graph(const std::string& path, const Engine& engine) {
-  Result<Evaluator> graph = Evaluator::load(path, &engine);
-  const std::string name = lower(path);
-  if (graph.ok() || graph.error().code != Code::bad_file || name.ends_with(".onnx") ||
-      name.ends_with(".tflite"))
-    return graph;
-  return Error{Code::bad_file,
-               "is not an ONNX or TFLite file; for networks there is loom predict, for language "
-               "models loom run",
-               path, -1};
-}
-
 Status work(const OnnxFlags& f) {
   Outputs outputs(f.force);
   outputs.input("MODEL", f.model).file("-o", f.output, {".npz"}, "the outputs as .npz");
   LOOM_TRY(outputs.check());
   LOOM_ASSIGN(const Engine engine, f.engine.create());
-  LOOM_ASSIGN(const Evaluator graph, load_graph(f.model, engine));
+  LOOM_ASSIGN(const Evaluator graph, Evaluator::load(f.model, &engine));
   if (f.inputs.empty() && !f.made_up && !graph.inputs().empty()) {
     print_graph(f, graph);
     return {};

@@ -71,7 +71,9 @@ Result<std::string> read_filled(const std::string& path, uint64_t limit = kMostO
 Error error_in_file(Error error, const std::string& path);
 Result<std::string> read_stdin(uint64_t limit = kMostOfTextFile);
 
-// One word of a command line, as a shell reads it.
+// In single quotes, for a shell.
+std::string shell_quoted(std::string_view text);
+// One word of a command line, as a shell reads it; quoted if it needs quotes.
 std::string shell_word(const std::string& word);
 // Remembers the line of this process for line_with().
 void remember_line(int argc, char** argv);

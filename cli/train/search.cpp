@@ -45,13 +45,6 @@ struct Trial {
   bool known = false;  // from the log
 };
 
-// Quoted in any case, because logs of earlier versions identify trials by such lines.
-std::string quoted_word(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string values_text(const TrialValues& values) {
   std::string text;
   for (const auto& [name, value] : values)
@@ -63,14 +56,15 @@ bool larger_is_better(const std::string& by) {
   return by == "accuracy" || by == "macro_f1" || by == "auc" || by == "r2" || by.starts_with("top");
 }
 
-// The arguments of `loom train`; they also identify a trial in the log.
+// The arguments of `loom train`; they also identify a trial in the log. All are quoted, as in logs
+// of earlier versions.
 std::string train_words(const SearchFlags& f, const Trial& trial) {
-  std::string words = "train " + quoted_word(f.network) + " " + quoted_word(f.data);
+  std::string words = "train " + shell_quoted(f.network) + " " + shell_quoted(f.data);
   words += f.folds > 0 ? fmt::format(" --folds {}", f.folds) : fmt::format(" --split {}", f.split);
   words += fmt::format(" --seed {} --epochs {}", f.seed, trial.epochs);
-  if (f.by != "validation" && f.by != "accuracy") words += " --metrics " + quoted_word(f.by);
+  if (f.by != "validation" && f.by != "accuracy") words += " --metrics " + shell_quoted(f.by);
   const auto add = [&](const std::string& name, const std::string& value) {
-    words += " --" + name + (value.empty() ? "" : " " + quoted_word(value));
+    words += " --" + name + (value.empty() ? "" : " " + shell_quoted(value));
   };
   for (const std::string& pair : f.set) {
     const size_t equals = pair.find('=');
@@ -213,7 +207,7 @@ void Search::train(Trial& trial) {
   }
   const bool chosen = words.find(" --threads ") != std::string::npos;
   const std::string threads = f_.jobs > 1 && !chosen ? " --threads 1" : "";
-  const std::string command = quoted_word(program_) + " " + words + threads + " --quiet -o none";
+  const std::string command = shell_quoted(program_) + " " + words + threads + " --quiet -o none";
   const Result<ProgramEnd> end =
       run_program(command, "--json", f_.timeout > 0 ? f_.timeout : kNoLimit);
   trial.score = NAN;
@@ -348,7 +342,7 @@ void Search::print() const {
 Status Search::train_best() {
   if (f_.output.empty()) return {};
   const std::string command =
-      quoted_word(program_) + " " + train_words(f_, ranked()[0]) + " --quiet --force -o";
+      shell_quoted(program_) + " " + train_words(f_, ranked()[0]) + " --quiet --force -o";
   LOOM_ASSIGN(const ProgramEnd end, run_program(command, f_.output, kNoLimit));
   if (end.exit == 0) return {};
   return Error{Code::io_error, first_line(end.err), f_.output, -1};

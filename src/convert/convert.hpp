@@ -40,6 +40,8 @@ struct OpenOptions {
 };
 // Errors: out_of_memory, before anything is parsed, if the budget has no room for the file.
 Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options = {});
+// The error if a file is of another format than ONNX or TFLite, as its contents show.
+std::optional<Error> not_a_graph(const FileRef& path);
 // A network from any file that open_model() accepts. Errors: unsupported (a language model).
 Result<OpenedModel> open_network(const FileRef& path, const OpenOptions& options = {});
 // Weights for the network `spec`: any file that describes a network itself, or arrays named by

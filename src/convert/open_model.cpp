@@ -45,6 +45,18 @@ Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options) 
   return open_found({path, file.bytes(), false, options});
 }
 
+std::optional<Error> not_a_graph(const FileRef& path) {
+  const Result<MappedFile> file = MappedFile::open(path);
+  if (!file.ok()) return std::nullopt;
+  const Format* format = format_of({path, file->bytes(), false, OpenOptions{}});
+  // The row of safetensors accepts every file.
+  for (const Format* other : {&kOnnxFormat, &kTfliteFormat, &kSafetensorsFormat})
+    if (format == other) return std::nullopt;
+  return bad_file(cat("is one of the ", format->files,
+                      ", not an ONNX or TFLite file; load it as a network or a language model"),
+                  path);
+}
+
 Result<OpenedModel> open_network(const FileRef& path, const OpenOptions& options) {
   LOOM_ASSIGN(OpenedModel model, open_model(path, options));
   if (model.network != nullptr) return model;

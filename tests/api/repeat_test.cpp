@@ -201,7 +201,7 @@ TEST(Repeat, ARunThatIsWatchedHasTheSameBitsAndEveryLayerIsSeenOnceABatchEachWay
   }
 }
 
-TEST(Repeat, ARunThatIsLeftInTheMiddleOfAnEpochGoesOnWithTheSameBits) {
+TEST(Repeat, ARunThatStopsAtAnyBatchOrInAnyValidationGoesOnWithTheSameBits) {
   const core::test::TempFolder folder;
   for (int64_t seed = 100; seed < 100 + repeat_cases(); ++seed) {
     const RepeatCase c = random_case(static_cast<uint64_t>(seed));
@@ -211,11 +211,16 @@ TEST(Repeat, ARunThatIsLeftInTheMiddleOfAnEpochGoesOnWithTheSameBits) {
     ASSERT_TRUE(want.ok()) << want.error().str();
     const std::string ending = seed % 2 == 0 ? ".safetensors" : ".entity";
     FitOptions how{.checkpoint = folder.path() + "/run" + std::to_string(seed) + ending,
-                   .checkpoint_every = chance.from(1, 3)};
-    const int64_t stop = chance.from(c.steps + 1, 2 * c.steps + 2);
+                   .checkpoint_every = chance.from(0, 3)};  // 0 saves only at the stop
+    const int64_t stop = seed % 4 == 0 ? 0 : chance.from(1, c.epochs * c.steps);
+    int64_t validations = 0;
+    const int64_t stopped_validation = chance.from(1, c.epochs);
+    if (stop == 0)
+      how.on_validation = [&](int64_t, int64_t) { return ++validations < stopped_validation; };
     const Result<Outcome> left = train(c, {.threads = 1}, how, stop);
-    ASSERT_FALSE(left.ok());
+    ASSERT_FALSE(left.ok()) << stop;
     ASSERT_EQ(left.error().code, Code::cancelled);
+    how.on_validation = {};
     how.resume = true;
     const Result<Outcome> got = train(c, {.threads = 2}, how);
     ASSERT_TRUE(got.ok()) << got.error().str();

@@ -204,7 +204,7 @@ TEST_F(EvolveVerbs, AnswersMistakesInOneLine) {
       {"cluster $T/n1.entity --by models --k 1", 2, "two models or more"},
       {"cluster $T/none.csv --k 2", 3, "none.csv"},
       {"ensemble $T/n1.entity $T/n2.entity", 2, "--data is required"},
-      {"ensemble $T/n1.entity $E --data $D/fruit.csv", 3, "language model"},
+      {"ensemble $T/n1.entity $E --data $D/fruit.csv", 4, "language model"},
       {"ensemble $T/n1.entity --data $D/fruit.csv --method stack", 2, "give them with --fit"},
       {"ensemble $T/n1.entity --data $D/fruit.csv --weights 1,1", 2, "2 weights for 1 models"},
       {"ensemble $T/net.json --data $D/fruit.csv", 2, "without weights"},

@@ -1,6 +1,6 @@
 // Command lines with mistakes, as people typed them, each with its exit code and its first line on
 // stderr: tests/data/mistakes/lines.txt. With LOOM_MISTAKES_WRITE=FILE the answers of today are
-// written to FILE, in the same form. In an expected line, * stands for any text.
+// output_file to FILE, in the same form. In an expected line, * stands for any text.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -50,26 +50,27 @@ std::string answer_of(const Mistake& mistake) {
   for (const char* labels : {"digit-labels.gz", "digits-test.gz"})
     fs::create_symlink(loom_test::source_path(std::string("examples/data/") + labels), to / labels);
   const Ran ran = run_loom(mistake.line.substr(5), "cd '" + folder.path() + "' && HOME=/nowhere ");
-  std::string said;
-  for (size_t at = 0; at < ran.err.size() && said.empty();) {
+  std::string error;
+  for (size_t at = 0; at < ran.err.size() && error.empty();) {
     const size_t end = std::min(ran.err.find('\n', at), ran.err.size());
     const std::string line = ran.err.substr(at, end - at);
-    if (line.starts_with("loom: ")) said = line.substr(6);
+    if (line.starts_with("loom: ")) error = line.substr(6);
     at = end + 1;
   }
-  return std::to_string(ran.code) + (said.empty() ? "" : " " + said);
+  return std::to_string(ran.code) + (error.empty() ? "" : " " + error);
 }
 
 TEST(Mistakes, EachHasItsAnswer) {
-  const char* written = std::getenv("LOOM_MISTAKES_WRITE");
+  const char* output_file = std::getenv("LOOM_MISTAKES_WRITE");
   std::string text;
   for (const Mistake& mistake : mistakes()) {
     const std::string answer = answer_of(mistake);
     const bool expected = matches(mistake.answer, answer);
     text += "$ " + mistake.line + "\n  " + (expected ? mistake.answer : answer) + "\n";
-    if (written == nullptr && !expected) ADD_FAILURE() << "$ " << mistake.line << "\n  " << answer;
+    if (output_file == nullptr && !expected)
+      ADD_FAILURE() << "$ " << mistake.line << "\n  " << answer;
   }
-  if (written != nullptr) std::ofstream(written) << text;
+  if (output_file != nullptr) std::ofstream(output_file) << text;
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ class TfliteMaker {
     for (size_t i = 0; i < t.dims.size(); ++i) {
       order.push_back(static_cast<int32_t>(i));
       const bool last = i + 1 == t.dims.size();
-      const Part segments = indices(b, t.segments), at_places = indices(b, t.indices);
+      const Part segments = indices(b, t.segments), positions = indices(b, t.indices);
       axes.push_back(table(b, [&] {
         b.AddElement<int8_t>(at(0), last, 0);
         if (!last) b.AddElement<int32_t>(at(1), t.dims[i], 0);
@@ -159,7 +159,7 @@ class TfliteMaker {
         b.AddElement<uint8_t>(at(2), 1);
         b.AddOffset(at(3), segments);
         b.AddElement<uint8_t>(at(4), 1);
-        b.AddOffset(at(5), at_places);
+        b.AddOffset(at(5), positions);
       }));
     }
     const auto ordered = b.CreateVector(order);

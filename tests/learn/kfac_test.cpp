@@ -57,7 +57,7 @@ TrainStepOptions kfac_options(Loss loss) {
   return o;
 }
 
-const Tensor& kept_by(TrainRig& rig, const std::string& name) {
+const Tensor& state_tensor(TrainRig& rig, const std::string& name) {
   for (const StateTensor& p : rig.step().state()) {
     if (p.name == name) return p.tensor;
   }
@@ -80,8 +80,8 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
     TrainRig rig(c.grid(), Shape{static_cast<int64_t>(n), c.widths[0]}, DType::f32, o);
     ASSERT_TRUE(rig.ready());
     const std::string at = "(0, 0, 0, 0)/";
-    const Grid2 w = grid_of(kept_by(rig, at + "weight"), out, in);
-    const Grid2 b = grid_of(kept_by(rig, at + "bias"), 1, out);
+    const Grid2 w = grid_of(state_tensor(rig, at + "weight"), out, in);
+    const Grid2 b = grid_of(state_tensor(rig, at + "bias"), 1, out);
     const Grid2 x = grid_of(rig.step().x(), n, in);
     const Grid2 t = grid_of(rig.step().target(), n, out);
     constexpr double kRate = 0.5;
@@ -107,11 +107,13 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
       for (size_t i = 0; i < out; ++i)
         for (size_t k = 0; k < out; ++k) g_factor[i][k] += count * g[r][i] * g[r][k];
     }
-    EXPECT_LT(farthest(a_factor, grid_of(kept_by(rig, at + "weight/kfac/in"), side, side)), 1e-5);
-    EXPECT_LT(farthest(g_factor, grid_of(kept_by(rig, at + "weight/kfac/out"), out, out)), 1e-5);
+    EXPECT_LT(farthest(a_factor, grid_of(state_tensor(rig, at + "weight/kfac/in"), side, side)),
+              1e-5);
+    EXPECT_LT(farthest(g_factor, grid_of(state_tensor(rig, at + "weight/kfac/out"), out, out)),
+              1e-5);
     // The inverses are looked at by what they make of the factors; the step by them.
-    const Grid2 a_inverse = grid_of(kept_by(rig, at + "weight/kfac/in_inverse"), side, side);
-    const Grid2 g_inverse = grid_of(kept_by(rig, at + "weight/kfac/out_inverse"), out, out);
+    const Grid2 a_inverse = grid_of(state_tensor(rig, at + "weight/kfac/in_inverse"), side, side);
+    const Grid2 g_inverse = grid_of(state_tensor(rig, at + "weight/kfac/out_inverse"), out, out);
     const auto mean_diagonal = [](const Grid2& m) {
       double sum = 0;
       for (size_t i = 0; i < m.size(); ++i) sum += m[i][i];
@@ -134,10 +136,10 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
     Grid2 expected = w;
     for (size_t i = 0; i < out; ++i)
       for (size_t k = 0; k < in; ++k) expected[i][k] -= kRate * nu * direction[i][k];
-    EXPECT_LT(farthest(expected, grid_of(kept_by(rig, at + "weight"), out, in)), 1e-4) << seed;
+    EXPECT_LT(farthest(expected, grid_of(state_tensor(rig, at + "weight"), out, in)), 1e-4) << seed;
     Grid2 bias = b;
     for (size_t i = 0; i < out; ++i) bias[0][i] -= kRate * nu * direction[i][in];
-    EXPECT_LT(farthest(bias, grid_of(kept_by(rig, at + "bias"), 1, out)), 1e-4) << seed;
+    EXPECT_LT(farthest(bias, grid_of(state_tensor(rig, at + "bias"), 1, out)), 1e-4) << seed;
   }
 }
 

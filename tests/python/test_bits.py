@@ -25,7 +25,8 @@ class Program(Scratch):
     def predicted(self, network_file, x):
         np.savez(self.folder / "x.npz", x=x)
         out = self.folder / "y.npz"
-        run(PROGRAM, "predict", network_file, self.folder / "x.npz", "-o", out, "--force", "--quiet")
+        run(PROGRAM, "predict", network_file, self.folder / "x.npz", "-o", out, "--force",
+            "--quiet")  # fmt: skip
         return np.load(out)["outputs"]
 
     @needs_program

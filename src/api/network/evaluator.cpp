@@ -6,6 +6,7 @@
 #include "api/engine/impl.hpp"
 #include "base/left_out.hpp"
 #include "base/text.hpp"
+#include "convert/convert.hpp"
 
 #ifndef LOOM_WITHOUT_ONNX
 #include "onnx/interpreter/evaluator.hpp"
@@ -123,9 +124,10 @@ static Result<std::shared_ptr<Evaluator::Impl>> load_graph(const core::FileRef& 
                                                            const Engine& engine) {
   Engine::Impl& on = engine.impl();
   core::MappedFile held;
-  LOOM_ASSIGN(core::evaluate::Evaluator graph, graph_of(file, on, held));
+  Result<core::evaluate::Evaluator> graph = graph_of(file, on, held);
+  if (!graph.ok()) return core::not_a_graph(file).value_or(graph.error());
   auto impl = std::make_shared<Evaluator::Impl>(
-      Evaluator::Impl{engine, std::move(held), std::move(graph), {}, {}});
+      Evaluator::Impl{engine, std::move(held), std::move(*graph), {}, {}});
   for (const core::OnnxValue& v : impl->graph.inputs()) impl->inputs.push_back(value_info(v));
   for (const core::OnnxValue& v : impl->graph.outputs()) impl->outputs.push_back(value_info(v));
   return impl;
