@@ -6,7 +6,7 @@ api/options/*.toml describe them; the head of training.toml has the form.
 import re
 import textwrap
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,7 @@ class Option:
     by_hand: bool = False  # a member that has no row: an engine, a callback
     flat: str = ""  # where structs are flattened: "schedule_floor"
     c: str = ""  # in the frozen struct of C, if it is not `flat`; "!keep_order": the opposite
+    names: str = ""  # the enum whose texts {names} in the help becomes
 
     @property
     def enum(self) -> str:
@@ -163,7 +164,7 @@ def _only(row: dict, known: set[str], where: str) -> None:
 def _option(row: dict, where: str) -> Option:
     where = f"{where}.{row.get('name', '?')}"
     _only(row, {"name", "type", "default", "range", "unit", "for", "help", "flag", "was", "unset",
-                "usual", "since", "group", "by_hand", "flat", "c"}, where)  # fmt: skip
+                "usual", "since", "group", "by_hand", "flat", "c", "names"}, where)  # fmt: skip
     for key in ("name", "type", "help"):
         if not row.get(key):
             raise Wrong(f"{where}: has no {key}")
@@ -176,8 +177,18 @@ def _option(row: dict, where: str) -> Option:
         row.get("range", ""), row.get("unit", ""), row.get("for", ""), row.get("unset", ""),
         row.get("flag", row["name"]).replace("_", "-"), tuple(row.get("was", ())),
         row.get("usual"), row.get("since", "0.1"), row.get("by_hand", False), row.get("flat", ""),
-        row.get("c", ""),
+        row.get("c", ""), row.get("names", ""),
     )  # fmt: skip
+
+
+def _with_names(option: Option, enums: dict[str, Enum], where: str) -> Option:
+    """The option with the texts of its enum in place of {names}."""
+    if not option.names:
+        return option
+    if option.names not in enums or "{names}" not in option.help:
+        raise Wrong(f"{where}.{option.name}: names is an enum, for {{names}} in the help")
+    texts = ", ".join(word.text for word in enums[option.names].words)
+    return replace(option, help=option.help.replace("{names}", texts))
 
 
 def _enum(row: dict, where: str) -> Enum:
@@ -187,10 +198,10 @@ def _enum(row: dict, where: str) -> Enum:
                 tuple(row.get("no_row", ())))  # fmt: skip
 
 
-def _struct(row: dict, where: str) -> Struct:
+def _struct(row: dict, enums: dict[str, Enum], where: str) -> Struct:
     _only(row, {"name", "c", "kind", "flat", "rows", "help", "groups", "options"}, where)
     groups = tuple(Group(*group) for group in row.get("groups", ()))
-    options = tuple(_option(o, where) for o in row["options"])
+    options = tuple(_with_names(_option(o, where), enums, where) for o in row["options"])
     for option in options:
         if option.group not in [g.name for g in groups] and (groups or option.group):
             raise Wrong(f"{where}.{option.name}: group {option.group} is not one of its groups")
@@ -252,7 +263,7 @@ def read(path: Path) -> Vocabulary:
     for row in table.get("enum", ()):
         v.enums[row["name"]] = _enum(row, f"{path.name}: {row['name']}")
     for row in table.get("struct", ()):
-        v.structs[row["name"]] = _struct(row, f"{path.name}: {row['name']}")
+        v.structs[row["name"]] = _struct(row, v.enums, f"{path.name}: {row['name']}")
     for struct in v.own_structs():
         for option in struct.options:
             _check(option, struct, v)

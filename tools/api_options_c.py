@@ -75,13 +75,17 @@ def _list(name: str, to: str, option: Option, fields: set[str]) -> list[str]:
     return [*lines, f"  {to}.assign({name}.begin(), {name}.end());"]
 
 
-def _read(name: str, at: str, option: Option, fields: set[str], shifted: bool) -> list[str]:
+def _read(name: str, at: str, option: Option, fields: dict[str, str],
+          enum: Enum | None, shifted: bool) -> list[str]:  # fmt: skip
     """Statements that read a field of the struct of C into `to`."""
     opposite, field_ = name.startswith("!"), name.removeprefix("!")
     to, value = f"to{at}", f"from.{field_}"
     if api_options.CPP.get(option.type, "").startswith("std::vector"):
         return _list(field_, to, option, fields)
     if option.type not in api_options.CPP:
+        if "char" in fields[field_]:
+            text = next(w.text for w in enum.words if w.name == option.default)
+            return [f'  LOOM_ASSIGN({to}, parse_{enum.function}(text_or({value}, "{text}")));']
         if shifted:
             return [f'  LOOM_TRY(read_enum({value}, "{field_}", {to}));']
         return [f'  LOOM_ASSIGN({to}, enum_of<{option.type}>({value}, "{field_}"));']
@@ -102,12 +106,13 @@ def c_reader(v: Vocabulary, structs: list[dict], enums: dict[str, dict], mark: s
              '#include "capi/options/read_options.hpp"', "",
              '#include "capi/support.hpp"', "", "namespace loom::capi {", ""]  # fmt: skip
     for struct in (s for s in v.own_structs() if s.c):
-        fields = {f[1] for f in next(s for s in structs if s["name"] == struct.c)["fields"]}
+        rows = next(s for s in structs if s["name"] == struct.c)["fields"]
+        fields = {row[1]: row[0] for row in rows}
         lines.append(f"Result<{struct.name}> read_options(const {struct.c}& from) {{")
         lines.append(f"  {struct.name} to;")
         for name, at, option in c_fields(struct, v, fields):
             shifted = bool(enums.get(option.type, {}).get("unset"))
-            lines += _read(name, at, option, fields, shifted)
+            lines += _read(name, at, option, fields, v.enums.get(option.type), shifted)
         lines += ["  return to;", "}", ""]
     return "\n".join([*lines, "}  // namespace loom::capi", ""])
 

@@ -116,11 +116,11 @@ def _class_lines(struct: Struct, v: Vocabulary) -> list[str]:
     return [*lines, *(f"    {o.name}: {hint(o, v)} = {default(o, v)}" for o in shown(struct, v))]
 
 
-def _zeros(options: list[Option]) -> list[str]:
+def _zeros(kind: str, options: list[Option]) -> list[str]:
     """Defaults that are not 0, which the struct of C has for them."""
     names = [f'    "{o.name}": {api_options.number(o.default)},' for o in options
              if o.default and o.type in api_options.NUMBERS]  # fmt: skip
-    return ["# Defaults that are not 0.", "NONZERO_DEFAULTS = {", *names, "}"]
+    return ["# Defaults that are not 0.", f"{kind}_NONZERO = {{", *names, "}"]
 
 
 CLASSES = {"rmsprop": "RmsProp", "adamw": "AdamW", "nadam": "NAdam", "radam": "RAdam"}
@@ -154,7 +154,7 @@ def module(vocabularies: list[Vocabulary], mark: str) -> str:
         lines += [f"# Parameters that are {struct.name}.",
                   f"{kind.upper()}_OPTIONS = (", *names, ")"]  # fmt: skip
         if struct.rows:
-            lines += _zeros(shown(struct, v))
+            lines += _zeros(kind.upper(), shown(struct, v))
     return "\n".join([*lines, ""])
 
 

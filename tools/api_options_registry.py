@@ -1,6 +1,7 @@
-"""The rows of enums whose values have a file each (decision 0092), as a list in C++."""
+"""The rows of enums whose values have a file each (decision 0092), as a list in C++, and the
+fields of their structs."""
 
-from api_options import Enum, Vocabulary
+from api_options import Enum, Struct, Vocabulary, public
 
 
 def registry(enum: Enum, v: Vocabulary, mark: str) -> str:
@@ -27,6 +28,23 @@ def registry(enum: Enum, v: Vocabulary, mark: str) -> str:
     return "\n".join([*lines, "", "}  // namespace loom::core", ""])
 
 
+def fields(struct: Struct, v: Vocabulary, mark: str) -> str:
+    """A function that visits the options of a struct, for files that have each under its name."""
+    visits = [f'  visit("{o.name}", of.{o.name});' for o in struct.options if o.name != "kind"]
+    return "\n".join([f"// {mark}", "// clang-format off", "#pragma once", "",
+                      f'#include "{public(v.header)}"', "", "namespace loom::core {", "",
+                      "// Every option but the kind.", "template <class Visit>",
+                      f"void each_field(const {struct.name}& of, const Visit& visit) {{", *visits,
+                      "}", "", "}  // namespace loom::core", ""])  # fmt: skip
+
+
 def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
-    return {f"src/{enum.rows}/registry.cpp": registry(enum, v, mark)
-            for v in vocabularies for enum in v.enums.values() if enum.rows}  # fmt: skip
+    files = {}
+    for v in vocabularies:
+        for enum in (enum for enum in v.enums.values() if enum.rows):
+            files[f"src/{enum.rows}/registry.cpp"] = registry(enum, v, mark)
+            for struct in v.structs.values():
+                of_kind = any(o.name == "kind" and o.type == enum.name for o in struct.options)
+                if of_kind and not any(o.optional for o in struct.options):
+                    files[f"src/{enum.rows}/fields.hpp"] = fields(struct, v, mark)
+    return files

@@ -132,8 +132,8 @@ namespace Loom
         /// <summary>Beta parameter for pasting a rectangle of another sample (Yun et al., 2019); 0
         /// to 2.</summary>
         public double AugmentCutmix;
-        /// <summary>Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc,
-        /// ece, bce, mae, r2.</summary>
+        /// <summary>Metrics of validation and evaluation: accuracy, top3, macro_f1, auc, ece, bce,
+        /// mae, r2; any number may replace the 3.</summary>
         public string[] Metrics;
         /// <summary>Patterns of parameters that do not train; they cost neither gradients nor
         /// moments.</summary>

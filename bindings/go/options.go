@@ -163,8 +163,8 @@ type TrainerOptions struct {
 	// Beta parameter for pasting a rectangle of another sample (Yun et al., 2019); 0 to 2.
 	AugmentCutmix float64
 
-	// Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece, bce, mae,
-	// r2.
+	// Metrics of validation and evaluation: accuracy, top3, macro_f1, auc, ece, bce, mae, r2; any
+	// number may replace the 3.
 	Metrics []string
 
 	// Patterns of parameters that do not train; they cost neither gradients nor moments.

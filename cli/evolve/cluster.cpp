@@ -9,6 +9,7 @@
 #include "../shared/outputs.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -17,12 +18,12 @@ struct ClusterFlags {
   EngineFlags engine;
   MemoryFlags memory;
   std::vector<std::string> inputs;
+  OptionFlags means, tree;  // KMeansOptions, LinkageOptions but the method
   bool force = false;
-  std::string by = "points", method, distance = "euclidean", array = "x", out, svg;
+  std::string by = "points", method, array = "x", out, svg;
   std::string mode = "functional";
-  int64_t k = 0, restarts = 10;
+  int64_t k = 0;
   double threshold = -1;
-  uint64_t seed = 1;
   bool json = false, quiet = false;
 };
 
@@ -51,18 +52,18 @@ Status check_cut(const ClusterFlags& f) {
 
 Result<Grouped> group_points(const ClusterFlags& f, const Engine& engine) {
   if (f.inputs.size() != 1) return cluster_error("--by points takes one file");
-  LOOM_ASSIGN(const Distance distance, parse_distance(f.distance));
+  LinkageOptions how{.engine = engine};
+  LOOM_TRY(f.tree.read(how));
   LOOM_ASSIGN(const Tensor points, load_points(f.inputs[0], f.array, engine));
   Grouped out;
   if (f.method.empty() || f.method == "kmeans") {
     if (f.k < 1) return cluster_error("k-means needs --k, how many groups");
-    if (distance != Distance::euclidean)
+    if (how.distance != Distance::euclidean)
       return cluster_error("k-means is Euclidean; choose another --method");
     Progress bar("grouping", "restarts", f.quiet);
     KMeansOptions options;
+    LOOM_TRY(f.means.read(options));
     options.clusters = f.k;
-    options.seed = f.seed;
-    options.restarts = f.restarts;
     options.engine = engine;
     options.progress = [&](int64_t done, int64_t total) {
       bar.update(done, total);
@@ -72,15 +73,14 @@ Result<Grouped> group_points(const ClusterFlags& f, const Engine& engine) {
     out.labels = out.means->labels;
   } else {
     LOOM_TRY(check_cut(f));
-    LinkageOptions options{.distance = distance, .engine = engine};
-    LOOM_ASSIGN(options.method, parse_linkage_method(f.method));
-    LOOM_ASSIGN(out.tree, linkage(points, options));
+    LOOM_ASSIGN(how.method, parse_linkage_method(f.method));
+    LOOM_ASSIGN(out.tree, linkage(points, how));
     out.labels = cut_tree(f, *out.tree);
   }
   // All pairs: for more points this would take longer than clustering.
   constexpr int64_t kMaxPoints = 20000;
   if (static_cast<int64_t>(out.labels.size()) <= kMaxPoints) {
-    LOOM_ASSIGN(out.silhouette, silhouette(points, out.labels, distance, engine));
+    LOOM_ASSIGN(out.silhouette, silhouette(points, out.labels, how.distance, engine));
   }
   return out;
 }
@@ -254,13 +254,9 @@ Verb add_cluster(Command app) {
       .range(0.0, 1e300);
   verb.option("--method", f->method,
               "kmeans, single, complete, average (default: kmeans for points, average for models)");
-  verb.option("--distance", f->distance, "Linkage of points: euclidean, manhattan, cosine")
-      .show_default();
+  f->tree.add(verb, list_options(LinkageOptions()), {"method"});
   verb.option("--mode", f->mode, "Models: how their DNA is compared, see loom dna").show_default();
-  verb.option("--seed", f->seed, "k-means: of the first centres").show_default();
-  verb.option("--restarts", f->restarts, "k-means: the best of so many runs")
-      .range(1, 1 << 20)
-      .show_default();
+  f->means.add(verb, list_options(KMeansOptions()), {"k"});
   verb.option("--x", f->array, "Name of the points in an NPZ or safetensors file").show_default();
   verb.option("-o,--output", f->out, "Where groups go: .csv or .json (default: CSV on stdout)");
   verb.option("--svg", f->svg, "Models: draw how alike each is with each");

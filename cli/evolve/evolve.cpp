@@ -24,15 +24,14 @@ struct EvolveFlags {
   MemoryFlags memory;
   DataFlags data;
   NeatOptions neat;
+  OptionFlags method;  // NeatOptions; a population saves them in its file
   bool force = false;
   EvolveGridFlags grid;  // of whole networks
   std::string fitness, output, genome, population, resume, svg, samples;
-  std::string activation = "sigmoid", last, normalize = "standard";
+  std::string normalize = "standard";
   int64_t generations = 100;
   double goal = NAN, timeout = 60, validation = 0;
   bool json = false, quiet = false;
-  // Options that a population saves in its file, by name.
-  std::vector<std::pair<std::string, Option>> kept;
   Option has_generations, has_normalize, has_validation, has_timeout, has_goal;
 };
 
@@ -167,11 +166,6 @@ Result<Population> begin(EvolveFlags& f) {
     }
     return population;
   }
-  LOOM_ASSIGN(const Activation hidden, parse_activation(f.activation));
-  f.neat.hidden = {hidden};
-  // Scores of classes and targets are any numbers; a program gets values between 0 and 1.
-  const std::string last = !f.last.empty() ? f.last : f.fitness.empty() ? "linear" : "sigmoid";
-  LOOM_ASSIGN(f.neat.output, parse_activation(last));
   return Population::create(f.neat);
 }
 
@@ -312,9 +306,9 @@ void print_text(const EvolveFlags& f, const Population& population, const Outcom
 Status check_inputs(const EvolveFlags& f) {
   if (f.data.path.empty() == f.fitness.empty())
     return evolve_error("give DATA, samples to answer, or --fitness CMD, a program that judges");
-  for (const auto& [name, option] : f.kept) {
-    if (!f.resume.empty() && option.given())
-      return evolve_error(name + " is as the population of --resume has it; leave it out");
+  for (const std::string& flag : f.method.given()) {
+    if (!f.resume.empty())
+      return evolve_error("--" + flag + " is as the population of --resume has it; leave it out");
   }
   if (f.resume.empty() && (f.neat.inputs < 1 || f.neat.outputs < 1))
     return evolve_error("give --inputs and --outputs, how many numbers a network takes and gives");
@@ -342,28 +336,23 @@ Status check_outputs(const EvolveFlags& f) {
 
 // NETWORK DATA: the first path is a network.
 int run_on_network(EvolveFlags& f) {
-  for (const auto& [name, option] : f.kept) {
-    const bool shared = name == "--population" || name == "--seed";
-    if (!shared && option.given())
-      return fail(kUsage, name + " is for NEAT; leave it out beside a NETWORK");
-    if (shared) f.grid.kept.emplace_back(name, option);
-    if (name == "--population" && option.given()) f.grid.population = f.neat.population;
+  for (const std::string& flag : f.method.given()) {
+    if (flag != "population" && flag != "seed")
+      return fail(kUsage, "--" + flag + " is for NEAT; leave it out beside a NETWORK");
+    f.grid.method.set(flag, {f.method.text(flag)});
   }
   if (!f.fitness.empty() || !f.genome.empty() || std::isfinite(f.goal))
     return fail(kUsage,
                 "--fitness, --genome and --goal are for NEAT; leave them out beside a NETWORK");
-  f.grid.kept.emplace_back("--normalize", f.has_normalize);
-  f.grid.kept.emplace_back("--validation", f.has_validation);
+  if (f.has_normalize.given()) f.grid.method.set("normalize", {f.normalize});
+  if (f.has_validation.given()) f.grid.method.set("validation", {fmt::format("{}", f.validation)});
   f.grid.network = f.data.path;
   f.data.path = f.samples;
   f.grid.output = f.output;
   f.grid.population_file = f.population;
   f.grid.resume = f.resume;
   f.grid.svg = f.svg;
-  f.grid.normalize = f.normalize;
-  f.grid.seed = f.neat.seed;
   if (f.has_generations.given()) f.grid.generations = f.generations;
-  if (f.validation > 0) f.grid.validation = f.validation;
   f.grid.threads = f.engine.threads;
   f.grid.json = f.json;
   f.grid.quiet = f.quiet;
@@ -372,8 +361,17 @@ int run_on_network(EvolveFlags& f) {
   return engine.ok() ? evolve_grid(f.grid, f.data, *engine) : fail(engine.error());
 }
 
+// The options of the population. Scores of classes and targets are any numbers; a program gets
+// values between 0 and 1.
+Status read_method(EvolveFlags& f) {
+  if (f.fitness.empty()) f.neat.output = Activation::linear;
+  return f.method.read(f.neat);
+}
+
 int run(EvolveFlags& f) {
   if (!f.samples.empty()) return run_on_network(f);
+  const Status read = read_method(f);
+  if (!read.ok()) return fail(read.error());
   const Status writable = check_outputs(f);
   if (!writable.ok()) return fail(writable.error());
   const Result<Engine> engine = f.engine.create(f.memory);
@@ -398,38 +396,6 @@ int run(EvolveFlags& f) {
   return saved.ok() ? kDone : fail(saved.error());
 }
 
-void add_neat_options(const Command& verb, EvolveFlags& f) {
-  const auto keep = [&f](const char* name, const Option& option) {
-    f.kept.emplace_back(name, option);
-  };
-  const auto share = [&](const char* name, double& to, const char* doc) {
-    keep(name, verb.option(name, to, doc).range(0.0, 1.0).show_default());
-  };
-  const auto size = [&](const char* name, double& to, const char* doc) {
-    keep(name, verb.option(name, to, doc).range(0.0, 1e6).show_default());
-  };
-  keep("--inputs",
-       verb.option("--inputs", f.neat.inputs, "Numbers that a network takes").range(1, 4096));
-  keep("--outputs",
-       verb.option("--outputs", f.neat.outputs, "Numbers that it gives: of classes, one each")
-           .range(1, 4096));
-  keep("--population", verb.option("--population", f.neat.population, "Networks of a generation")
-                           .range(2, 1 << 20)
-                           .show_default());
-  keep("--seed", verb.option("--seed", f.neat.seed, "Seed of all random numbers").show_default());
-  keep("--recurrent",
-       verb.flag("--recurrent", f.neat.recurrent, "Connections may close cycles (with --fitness)"));
-  keep("--activation",
-       verb.option("--activation", f.activation, "Activation of hidden nodes").show_default());
-  keep("--output-activation", verb.option("--output-activation", f.last,
-                                          "Activation of outputs (default: linear on DATA, else "
-                                          "sigmoid)"));
-  share("--add-node", f.neat.add_node, "Probability that a child gets a node");
-  share("--add-connection", f.neat.add_connection, "Probability of a connection");
-  size("--weight-step", f.neat.weight_step, "The most that a weight changes at once");
-  size("--threshold", f.neat.threshold, "How far networks of one species are apart at most");
-}
-
 }  // namespace
 
 Verb add_evolve(Command app) {
@@ -446,7 +412,7 @@ Verb add_evolve(Command app) {
       "  loom evolve --fitness ./judge.sh --resume pop.json --population-file pop.json\n"
       "CMD gets the file of a network as its last argument and prints its fitness, higher is\n"
       "better, on its last line. Settings of the population, --normalize and --validation come\n"
-      "from the file with --resume.\n"
+      "from the file with --resume. Outputs are linear for DATA, without --output-activation.\n"
       "NETWORK DATA, two files, evolves whole networks: layers, widths, connections, number "
       "types.");
   f->data.add(verb, false);
@@ -460,7 +426,7 @@ Verb add_evolve(Command app) {
                   "At most; with --resume so many more (default: 100, of whole networks 10)")
           .range(0, INT32_MAX);
   f->has_goal = verb.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
-  add_neat_options(verb, *f);
+  f->method.add(verb, list_options(f->neat), {});
   f->grid.add(verb);
   f->has_normalize =
       verb.option("--normalize", f->normalize, "Inputs of DATA: none, standard, range")

@@ -128,23 +128,10 @@ void print_grid_json(const ArchitectureSearch& search) {
       .print();
 }
 
-Result<ArchitectureSearch> begin_search(const EvolveGridFlags& f, const Network& network,
-                                        const Dataset& data) {
+Result<ArchitectureSearch> begin_search(const EvolveGridFlags& f, const ArchitectureOptions& how,
+                                        const Network& network, const Dataset& data) {
   if (!f.resume.empty()) return ArchitectureSearch::load(f.resume, data);
-  ArchitectureOptions o;
-  o.population = f.population;
-  o.seed = f.seed;
-  o.objectives = f.objectives;
-  o.epochs = f.epochs;
-  o.batch = f.batch;
-  o.rate = f.rate;
-  o.validation = f.validation;
-  LOOM_ASSIGN(o.normalize, parse_normalize(f.normalize));
-  o.most_parameters = f.most_parameters;
-  o.cross = f.cross;
-  o.retype = f.retype;
-  o.fresh = f.fresh;
-  return ArchitectureSearch::create(network, data, o);
+  return ArchitectureSearch::create(network, data, how);
 }
 
 Status run_generations(const EvolveGridFlags& f, ArchitectureSearch& search, Keeper& keeper) {
@@ -184,10 +171,10 @@ Status save_search(const EvolveGridFlags& f, const ArchitectureSearch& search, c
 }
 
 Status check_grid(const EvolveGridFlags& f, const DataFlags& data) {
-  for (const auto& [name, option] : f.kept) {
-    if (!f.resume.empty() && option.given())
+  for (const std::string& flag : f.method.given()) {
+    if (!f.resume.empty())
       return Error{Code::invalid_argument,
-                   name + " is as the population of --resume has it; leave it out",
+                   "--" + flag + " is as the population of --resume has it; leave it out",
                    {},
                    -1};
   }
@@ -205,44 +192,25 @@ Status check_grid(const EvolveGridFlags& f, const DataFlags& data) {
 }  // namespace
 
 void EvolveGridFlags::add(Command verb) {
-  const auto keep = [this](const char* name, const Option& option) {
-    kept.emplace_back(name, option);
-  };
-  keep("--objectives", verb.option("--objectives", objectives,
-                                   "For whole networks: accuracy, loss, parameters, bytes, time "
-                                   "(default: accuracy,parameters)")
-                           .split_at(','));
-  keep("--epochs", verb.option("--epochs", epochs, "For whole networks: training epochs of each")
-                       .range(1, 1 << 20)
-                       .show_default());
-  keep("--batch", verb.option("--batch", batch, "Samples per step of that training")
-                      .range(1, 1 << 20)
-                      .show_default());
-  keep("--rate",
-       verb.option("--rate", rate, "Its learning rate, of Adam").range(0.0, 1e3).show_default());
-  keep("--most-parameters",
-       verb.option("--most-parameters", most_parameters, "No network may have more; 0: no limit")
-           .range(0, INT64_MAX));
-  keep("--cross", verb.option("--cross", cross, "Share of networks that have two parents")
-                      .range(0.0, 1.0)
-                      .show_default());
-  keep("--retype", verb.flag("--retype", retype,
-                             "Cells may change their number type: float32, bf16, int8, int4"));
-  keep("--fresh", verb.flag("--fresh", fresh,
-                            "Train every network from new weights, not from those at birth"));
+  method.add(verb, list_options(ArchitectureOptions()),
+             {"population", "seed", "validation", "normalize"});
 }
 
 int evolve_grid(const EvolveGridFlags& f, const DataFlags& from, const Engine& engine) {
   const Status writable = check_grid(f, from);
   if (!writable.ok()) return fail(writable.error());
-  const Result<Network> network = Network::load(f.network, {.seed = f.seed, .engine = engine});
+  ArchitectureOptions options;
+  const Status read = f.method.read(options);
+  if (!read.ok()) return fail(read.error());
+  const Result<Network> network =
+      Network::load(f.network, {.seed = options.seed, .engine = engine});
   if (!network.ok()) return fail(network.error());
   const Result<DatasetOptions> how = from.options(true);
   if (!how.ok()) return fail(how.error());
   const Result<Dataset> data = Dataset::from_file(from.path, *network, *how);
   if (!data.ok()) return fail(data.error());
   for (size_t i = 0; i < data->notes().size() && !f.quiet && !f.json; ++i) note(data->notes()[i]);
-  Result<ArchitectureSearch> search = begin_search(f, *network, *data);
+  Result<ArchitectureSearch> search = begin_search(f, options, *network, *data);
   if (!search.ok()) return fail(search.error());
   Keeper keeper;
   const Status ran = run_generations(f, *search, keeper);

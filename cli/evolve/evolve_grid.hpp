@@ -3,25 +3,18 @@
 #pragma once
 
 #include "../plots/learning.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 
 struct EvolveGridFlags {
-  std::vector<std::string> objectives = {"accuracy", "parameters"};
-  int64_t epochs = 3, batch = 32, most_parameters = 0;
-  double rate = 2e-3, cross = 0.3;
-  bool fresh = false, retype = false;
+  OptionFlags method;  // ArchitectureOptions; --resume reads them from its file
 
   // Options that NEAT has as well.
-  std::string network, output, population_file, resume, svg, normalize;
-  int64_t population = 12, generations = 10;
-  uint64_t seed = 1;
-  double validation = 0.25;
+  std::string network, output, population_file, resume, svg;
+  int64_t generations = 10;
   int threads = 0;
   bool force = false, json = false, quiet = false;
-
-  // Given options that --resume reads from its file, by name.
-  std::vector<std::pair<std::string, Option>> kept;
 
   void add(Command verb);
 };

@@ -7,6 +7,7 @@
 #include "../shared/outputs.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -15,8 +16,9 @@ struct MergeFlags {
   EngineFlags engine;
   MemoryFlags memory;
   std::vector<std::string> models;
+  OptionFlags numbers;  // MergeOptions but the method, the seed and the base
   std::string method = "linear", base, weights, densities, out, dtype, fitness, law = "fitter";
-  double lambda = 1, t = 0.5, alpha = 0.5, split = 0.5;
+  double alpha = 0.5, split = 0.5;
   uint64_t seed = 1;
   bool normalize = false, no_normalize = false, force = false, json = false, quiet = false;
 };
@@ -90,8 +92,7 @@ Status merge_files(const MergeFlags& f, MergeMethod method) {
   MergeOptions options;
   options.method = method;
   options.base = f.base;
-  options.lambda = f.lambda;
-  options.t = f.t;
+  LOOM_TRY(f.numbers.read(options));
   if (f.normalize || f.no_normalize) options.normalize = f.normalize;
   MergeReport report;
   {
@@ -222,8 +223,7 @@ Verb add_merge(Command app) {
   verb.option("--weights", f->weights, "A number for each model, or one for all (default: 1)");
   verb.option("--density", f->densities,
               "ties, dare: share of each task vector that is kept (default: 1)");
-  verb.option("--lambda", f->lambda, "Factor of the sum of task vectors").show_default();
-  verb.option("--t", f->t, "slerp: from 0, the first model, to 1, the second").show_default();
+  f->numbers.add(verb, list_options(MergeOptions()), {"method", "base", "seed"});
   const Option normalize =
       verb.flag("--normalize", f->normalize, "Divide by the sum of the weights");
   verb.flag("--no-normalize", f->no_normalize,

@@ -373,8 +373,7 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const MeshTrainerOptions how, training_options(f));
   LOOM_ASSIGN(const MeshOptions options, f.options(engine));
   LOOM_ASSIGN(const Network net, f.load(engine));
-  const bool classes = how.loss == Loss::automatic || how.loss == Loss::cross_entropy;
-  LOOM_ASSIGN(const DatasetOptions reading, f.data.options(classes));
+  LOOM_ASSIGN(const DatasetOptions reading, f.data.options(loss_info(how.loss).classes));
   LOOM_ASSIGN(const Dataset data, f.samples(net, reading));
   LOOM_ASSIGN(MeshTrainer trainer, MeshTrainer::create(net, options, how));
   Progress bar("training", "windows", f.quiet);

@@ -81,7 +81,7 @@ Verb add_verify_training(Command app) {
       "  loom verify training net.json --steps 200 --dtype int8");
   verb.option("NETWORK", f->network, "A network of loom new; the data are made up");
   verb.option("--kind", f->kind, "Only this layer kind");
-  verb.option("--steps", f->steps, "Training steps, with Adam").range(1, 1 << 20).show_default();
+  verb.option("--steps", f->steps, "Training steps").range(1, 1 << 20).show_default();
   verb.option("--dtype", f->dtype, "Number type of matrices").show_default();
   verb.option("--batch", f->batch, "Samples in a batch of NETWORK")
       .range(1, 1 << 20)

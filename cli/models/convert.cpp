@@ -10,6 +10,7 @@
 #include "../shared/outputs.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -18,12 +19,10 @@ struct ConvertFlags {
   EngineFlags engine;
   MemoryFlags memory;
   WeightFlags weight_flags;
-  std::string in, out, dtype, shape, calibrate, tokenizer;
-  int64_t windows = 16, open_extent = 0, context = 2048;
-  std::vector<std::string> rules, trainable, frozen;
-  uint64_t seed = 1;
-  bool per_tensor = false, with_weights = false, json = false, quiet = false, force = false,
-       quantize = false, fold_norms = false;
+  OptionFlags method;  // ConvertOptions
+  std::string in, out, dtype, calibrate;
+  std::vector<std::string> rules;
+  bool json = false, quiet = false, force = false, quantize = false, fold_norms = false;
 };
 
 Result<std::vector<DTypeRule>> parse_rules(const std::vector<std::string>& texts) {
@@ -81,24 +80,23 @@ Result<ConvertOptions> options_of(const ConvertFlags& f) {
     LOOM_ASSIGN(options.dtype, parse_dtype(f.dtype));
   }
   LOOM_ASSIGN(options.rules, parse_rules(f.rules));
-  options.per_tensor = f.per_tensor;
-  options.with_weights = f.with_weights;
+  LOOM_TRY(f.method.read(options));
   options.measure = f.quantize;
-  options.calibration_windows = f.windows;
-  options.open_extent = f.open_extent;
   if (f.fold_norms) options.for_training = false;
-  options.trainable = f.trainable;
-  options.frozen = f.frozen;
   options.state_dict = f.weight_flags.answers;
   options.allow_nonfinite = f.weight_flags.allow_nonfinite;
-  options.tokenizer = f.tokenizer;
-  options.context = f.context;
-  options.shape = f.shape;
-  options.seed = f.seed;
   if (!f.quiet) options.note = [](const std::string& text) { note(text); };
-  if (f.calibrate.empty()) return options;
+  if (f.calibrate.empty()) {
+    if (f.method.text("calibrate-windows").empty()) return options;
+    return Error{Code::invalid_argument, "--calibrate-windows needs --calibrate", {}, -1};
+  }
   LOOM_ASSIGN(const uint64_t limit, f.memory.text_limit());
-  LOOM_ASSIGN(options.calibration, read_text(f.calibrate, limit));
+  Result<std::string> text = read_text(f.calibrate, limit);
+  if (!text.ok() && text.error().code == Code::not_found)
+    return Error{Code::not_found, "no such file; --calibrate takes a text for the model to read",
+                 f.calibrate, -1};
+  LOOM_TRY(text.ok() ? Status() : Status(text.error()));
+  options.calibration = std::move(*text);
   return options;
 }
 
@@ -106,7 +104,7 @@ void print_json(const ConvertFlags& f, const Converted& done) {
   Json list = Json::array();
   for (const PackedTensor& r : done.tensors) list.push(report_json(r));
   JsonObject out;
-  out.set("input", f.shape.empty() ? f.in : f.shape)
+  out.set("input", f.in.empty() ? f.method.text("shape") : f.in)
       .set("format", done.format)
       .set("output", f.out)
       .set("bytes", done.bytes);
@@ -181,7 +179,8 @@ Status check_output(const ConvertFlags& f) {
 }
 
 int run(const ConvertFlags& f) {
-  if (f.in.empty() == f.shape.empty()) return fail(kUsage, "give either IN or --shape; see --help");
+  if (f.in.empty() == f.method.text("shape").empty())
+    return fail(kUsage, "give either IN or --shape; see --help");
   const Status writable = check_output(f);
   if (!writable.ok()) return fail(writable.error());
   const Status done = convert_files(f);
@@ -194,21 +193,9 @@ void add_common(Command verb, ConvertFlags& f) {
           "PATTERN=DTYPE for parameters whose path fits (* stands for any text); the first that "
           "fits decides")
       .one_at_a_time();
-  verb.option("--open-extent", f.open_extent,
-              "ONNX, TFLite: the length of axes that the file leaves open, besides the batch")
-      .range(0, 1 << 24);
   verb.flag("--fold-norms", f.fold_norms,
             "ONNX, TFLite: batch norms and functions of weights go into the weights of layers, "
             "which predicts faster and is not for training");
-  verb.option("--trainable", f.trainable,
-              "ONNX: names of initializers that train, besides those that docs/onnx.md says do; "
-              "patterns; may be repeated")
-      .one_at_a_time();
-  verb.option("--frozen", f.frozen, "ONNX: names of initializers that do not train; the same")
-      .one_at_a_time();
-  verb.flag("--per-tensor", f.per_tensor, "One scale per matrix instead of one per row");
-  verb.option("--shape", f.shape, "Random weights of a named shape instead of IN");
-  verb.option("--seed", f.seed, "Seed of those weights").show_default();
   add_force(verb, f.force);
   verb.flag("--json", f.json, "One JSON object instead of text");
   verb.flag("--quiet", f.quiet, "No progress, no notes");
@@ -235,12 +222,7 @@ Verb add_convert(Command app) {
               "an extension")
       .required();
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as stored)");
-  verb.option("--tokenizer", f->tokenizer,
-              "Makes a language model of a network with the cells of one, such as a decoder of the "
-              "original: a folder with tokenizer.json, or that file");
-  verb.option("--context", f->context, "Positions that such a model was made for").show_default();
-  verb.flag("--with-weights", f->with_weights,
-            ".json: the weights too, as base64 (of networks; default: the description alone)");
+  f->method.add(verb, list_options(ConvertOptions()), {"calibrate-windows"});
   add_common(verb, *f);
   return {verb, [f] { return run(*f); }};
 }
@@ -257,12 +239,9 @@ Verb add_quantize(Command app) {
       .names_model();
   verb.option("OUT,-o,--output", f->out, "The .entity file to write").required();
   verb.option("--dtype", f->dtype, "Number type of the matrices").required();
-  const Option text = verb.option("--calibrate", f->calibrate,
-                                  "A text; rows are narrowed to what costs its products least");
-  verb.option("--calibrate-windows", f->windows, "Windows of 128 tokens of it")
-      .range(1, 1 << 20)
-      .show_default()
-      .needs(text);
+  verb.option("--calibrate", f->calibrate,
+              "A text; rows are narrowed to what costs its products least");
+  f->method.add(verb, list_options(ConvertOptions()), {"tokenizer", "context", "with-weights"});
   add_common(verb, *f);
   return {verb, [f] { return run(*f); }};
 }

@@ -85,9 +85,9 @@ Result<DatasetOptions> DataFlags::options(bool classes) const {
   return options;
 }
 
-bool is_of_embeddings(std::string_view loss) {
-  return loss == loss_name(Loss::triplet) || loss == loss_name(Loss::contrastive) ||
-         loss == loss_name(Loss::infonce);
+LossInfo info_of_loss(std::string_view name) {
+  const Result<Loss> loss = parse_loss(name);
+  return loss.ok() ? loss_info(*loss) : LossInfo();
 }
 
 std::string percent(double share) {

@@ -34,8 +34,8 @@ struct DataFlags {
   Result<DatasetOptions> options(bool classes) const;
 };
 
-// Whether it is the name of a loss of embeddings, whose labels are any numbers.
-bool is_of_embeddings(std::string_view loss);
+// Facts of a loss by its name. All are false if it is unknown or empty.
+LossInfo info_of_loss(std::string_view name);
 
 // "97.35 %"
 std::string percent(double share);

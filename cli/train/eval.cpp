@@ -151,10 +151,10 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   } else if (info.trained) {
     options.loss = Loss::automatic;
   }
-  const bool classes = options.loss == Loss::cross_entropy ||
-                       (options.loss == Loss::automatic && info.loss == "softmax_ce");
-  LOOM_ASSIGN(DatasetOptions how, f.data.options(classes));
-  how.embeddings = is_of_embeddings(loss_name(options.loss));
+  const LossInfo loss =
+      options.loss == Loss::automatic ? info_of_loss(info.loss) : loss_info(options.loss);
+  LOOM_ASSIGN(DatasetOptions how, f.data.options(loss.classes));
+  how.embeddings = loss.embeddings;
   LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, network, how));
   const std::string hash = f.calibrate.empty() ? "" : data.hash();
   for (const std::string& text : data.notes()) note(text);
@@ -166,7 +166,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   options.batch = std::min(f.batch, rows.scored.samples());
   options.metrics = f.metrics;
   LOOM_ASSIGN(Trainer trainer, Trainer::create(network, options));
-  if (!f.calibrate.empty()) LOOM_TRY(calibrate(f, network, classes, hash, rows, trainer, m));
+  if (!f.calibrate.empty()) LOOM_TRY(calibrate(f, network, loss.classes, hash, rows, trainer, m));
   LOOM_TRY(score(f, rows.scored, trainer, m));
   m.which = rows.which;
   m.spec = rows.spec;

@@ -144,7 +144,7 @@ Result<Predicted> predict(const PredictFlags& f, const Engine& engine) {
   LOOM_ASSIGN(p.outputs, run_all(f, net, data));
   p.width = p.network.output.empty() ? 1 : p.network.output.back();
   p.heads = p.network.heads.empty() ? std::vector<int64_t>{p.width} : p.network.heads;
-  p.classes = p.network.loss == "softmax_ce";
+  p.classes = info_of_loss(p.network.loss).classes;
   if (f.proba || f.top > 0 || p.classes) {
     LOOM_ASSIGN(p.probabilities, net.probabilities(p.outputs));
   }

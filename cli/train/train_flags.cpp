@@ -284,15 +284,12 @@ Result<Network> TrainFlags::open(const Engine& on) const {
 
 Result<DatasetOptions> TrainFlags::reading(const DataFlags& from, const NetworkInfo& info) const {
   LOOM_ASSIGN(const TrainerOptions o, options());
-  std::string_view kind = info.trained ? std::string_view(info.loss) : std::string_view();
-  if (o.loss != Loss::automatic) kind = loss_name(o.loss);
-  const bool sequences = kind == loss_name(Loss::ctc), embeddings = is_of_embeddings(kind);
-  const bool classes =
-      kind.empty() || sequences || embeddings || kind == loss_name(Loss::cross_entropy);
-  LOOM_ASSIGN(DatasetOptions how, from.options(classes));
+  const bool learned = o.loss == Loss::automatic && info.trained && !info.loss.empty();
+  const LossInfo loss = learned ? info_of_loss(info.loss) : loss_info(o.loss);
+  LOOM_ASSIGN(DatasetOptions how, from.options(loss.labels));
   how.heads = o.heads;
-  how.sequences = sequences;
-  how.embeddings = embeddings;
+  how.sequences = loss.sequences;
+  how.embeddings = loss.embeddings;
   return how;
 }
 

@@ -64,4 +64,10 @@ LOOM_API int dtype_bits(DType dtype);
 // Names of all.
 LOOM_API std::vector<std::string> dtype_names();
 
+// A number type for the parameters whose path matches; * matches any text.
+struct DTypeRule {
+  std::string pattern;
+  DType dtype = DType::float32;
+};
+
 }  // namespace loom

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "loom/convert_options.hpp"
 #include "loom/dtype.hpp"
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
@@ -30,45 +31,11 @@
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
-// w: weight of a model; d = x - base, its task vector.
-enum class MergeMethod : uint8_t {
-  linear,           // sum w x (/ sum w): model soups (Wortsman et al., 2022)
-  slerp,            // of two models: along the arc between them (Shoemake, 1985), at t
-  task_arithmetic,  // base + lambda sum w d (Ilharco et al., 2023)
-  // base + lambda sum w trim(d) (/ sum w) over the models that agree with the sign of the sum. trim
-  // keeps the `density` largest magnitudes of a parameter (Yadav et al., 2023).
-  ties,
-  dare_linear,  // base + lambda sum w drop(d); drop keeps a value with probability `density` and
-                // divides it by that (Yu et al., 2024)
-  dare_ties     // drop, then the sign election of ties
-};
-LOOM_API std::string_view merge_method_name(MergeMethod method);  // "dare_ties"
-LOOM_API Result<MergeMethod> parse_merge_method(std::string_view name);
-
 struct MergeInput {
   std::string path;
   double weight = 1;
   // For task vectors: the share of values that ties and dare keep, above 0 and at most 1.
   double density = 1;
-};
-
-struct MergeOptions {
-  MergeMethod method = MergeMethod::linear;
-  std::string base{};  // for task vectors; linear and slerp take none
-  // Divides by the sum of the weights. Unset means mergekit's rule: linear and ties only. A sum
-  // below 1e-8 does not divide.
-  std::optional<bool> normalize{};
-  double lambda = 1;             // factor of the sum of task vectors
-  double t = 0.5;                // slerp: 0 is the first model, 1 the second
-  uint64_t seed = 1;             // of the random drop of dare
-  std::optional<DType> dtype{};  // of the output's matrices; unset means as the base stores them,
-                                 // or the first model without a base
-  // Receives remarks: tokenizers that differ, classes matched by name, data that the output format
-  // cannot hold.
-  std::function<void(const std::string&)> note{};
-  // Weights merged, and the total; false stops with Code::cancelled.
-  std::function<bool(uint64_t done, uint64_t total)> progress{};
-  std::optional<Engine> engine{};  // unset: Engine::shared()
 };
 
 struct MergeReport {

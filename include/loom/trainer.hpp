@@ -24,6 +24,15 @@
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
+// Facts of a loss. Loss::automatic has those of cross_entropy, which labels choose.
+struct LossInfo {
+  bool labels = false;      // targets are integers: classes, sequences of them, or groups
+  bool classes = false;     // outputs are logits of one class each
+  bool sequences = false;   // targets are label sequences of any length
+  bool embeddings = false;  // labels are any integers; samples of one label are a group
+};
+LOOM_API LossInfo loss_info(Loss loss);
+
 // Scores of a class: precision is the share of its predictions that are right, recall the share of
 // its samples that are found.
 struct ClassScore {

@@ -159,6 +159,28 @@ enum class Rule : uint8_t {
 LOOM_API std::string_view rule_name(Rule value);
 LOOM_API Result<Rule> parse_rule(std::string_view name);
 
+// Metrics of validation and evaluation. A number in a name may be another one.
+enum class MetricKind : uint8_t {
+  // Share of labels with the largest output; share of targets 0 and 1 on the right side.
+  accuracy,
+  // Share of labels among the 3 largest outputs; any other number has its own name.
+  top,
+  // Mean F1 of the classes.
+  macro_f1,
+  // Area under the ROC curve; the mean of each class against the rest.
+  auc,
+  // Expected calibration error, in 15 bins (Guo et al., 2017).
+  ece,
+  // Binary cross entropy of targets 0 and 1.
+  bce,
+  // Mean absolute error.
+  mae,
+  // Coefficient of determination.
+  r2
+};
+LOOM_API std::string_view metric_name(MetricKind value);
+LOOM_API Result<MetricKind> parse_metric(std::string_view name);
+
 // How inputs are normalized, by the data of the first fit(); it is kept with the network.
 enum class Normalize : uint8_t {
   // They are not.

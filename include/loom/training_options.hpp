@@ -160,8 +160,8 @@ struct TrainerOptions {
   bool balance = false;
   // Random changes of training samples.
   Augment augment{};
-  // Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece, bce, mae,
-  // r2.
+  // Metrics of validation and evaluation: accuracy, top3, macro_f1, auc, ece, bce, mae, r2; any
+  // number may replace the 3.
   std::vector<std::string> metrics{};
   // Patterns of parameters that do not train; they cost neither gradients nor moments.
   std::vector<std::string> freeze{};

@@ -2,6 +2,7 @@
 #include "loom/convert.hpp"
 
 #include "capi/json_text.hpp"
+#include "capi/options/read_options.hpp"
 #include "capi/support.hpp"
 #include "loom/inspect.hpp"
 #include "loom/merge.hpp"
@@ -30,19 +31,11 @@ Status add_rules(const loom_convert_options& from, ConvertOptions& to) {
 
 Result<ConvertOptions> convert_options(const loom_convert_options* given) {
   LOOM_ASSIGN(const loom_convert_options from, options_of(given, "loom_convert_options"));
-  ConvertOptions to;
+  LOOM_ASSIGN(ConvertOptions to, read_options(from));
   if (from.has_dtype != 0) {
     LOOM_ASSIGN(to.dtype, dtype_of(from.dtype));
   }
   LOOM_TRY(add_rules(from, to));
-  to.per_tensor = from.per_tensor != 0;
-  to.with_weights = from.with_weights != 0;
-  to.measure = from.measure != 0;
-  to.calibration = text_or(from.calibration, "");
-  to.calibration_windows = non_zero(from.calibration_windows, to.calibration_windows);
-  to.allow_nonfinite = from.allow_nonfinite != 0;
-  to.tokenizer = text_or(from.tokenizer, "");
-  to.context = non_zero(from.context, to.context);
   to.note = note_of(from.note, from.user);
   if (from.progress != nullptr) {
     to.progress = [from](std::string_view work, uint64_t done, uint64_t total) {
@@ -105,13 +98,8 @@ std::string differences_text(const std::vector<TensorDifference>& all) {
 }
 
 Result<MergeOptions> merge_options(const loom_merge_options& from) {
-  MergeOptions to;
-  LOOM_ASSIGN(to.method, parse_merge_method(text_or(from.method, "linear")));
-  to.base = text_or(from.base, "");
+  LOOM_ASSIGN(MergeOptions to, read_options(from));
   if (from.has_normalize != 0) to.normalize = from.normalize != 0;
-  if (from.has_lambda != 0) to.lambda = from.lambda;
-  if (from.has_t != 0) to.t = from.t;
-  if (from.has_seed != 0) to.seed = from.seed;
   if (from.has_dtype != 0) {
     LOOM_ASSIGN(to.dtype, dtype_of(from.dtype));
   }

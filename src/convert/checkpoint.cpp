@@ -1,6 +1,7 @@
 #include "convert/checkpoint.hpp"
 
 #include "base/text.hpp"
+#include "convert/formats/formats.hpp"
 #include "convert/language_model.hpp"
 #include "formats/config/encoder.hpp"
 #include "io/files/file.hpp"
@@ -20,8 +21,7 @@ Error not_a_model(const FileRef& path) {
     return bad_file("is damaged: an .entity file begins with ENTITY and two zero bytes", path, 0);
   if (name.ends_with(".gguf"))
     return bad_file("is damaged: a GGUF file begins with 'GGUF'", path, 0);
-  const size_t slash = path.name().rfind('/');
-  const std::string parent = slash == std::string::npos ? "." : path.name().substr(0, slash + 1);
+  const std::string parent = parent_folder(path);
   if (!path.in_memory() && file_exists(parent + "/config.json"))
     return bad_file(cat("is one file of a model; give the folder that holds it: ", parent), path);
   return bad_file(

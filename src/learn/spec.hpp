@@ -1,5 +1,5 @@
-// The description of a training run as plain data: loss, clipping, schedule. The optimizer is that
-// of the public options.
+// The description of a training run as plain data: loss, clipping, rules. Optimizer and
+// schedule are those of the public options.
 #pragma once
 
 #include <optional>
@@ -69,10 +69,9 @@ struct AverageSpec {
 // The options of a rule. learn/rules/signals.hpp describes where cells get their signal from.
 struct RuleSpec {
   Rule kind = Rule::back_propagation;
-  float beta = 0.6f;  // of the rules that has_beta(): share of the way to the target, (0, 1]
+  float beta = 0.6f;  // of rules that read it: share of the way to the target, (0, 1]
   // Link budgets (learn/rules/budgets.hpp): blocks with a budget below the gate learn nothing,
-  // others at the rate of their budget. 0 disables budgets. The default is 0.2 for chain, 0 for
-  // others.
+  // others at the rate of their budget. 0 disables budgets. The default is that of the rule.
   std::optional<float> gate = {};
   float noise = 0.1f;          // dtp: deviation of what inverses learn to take away
   float inverse_rate = 2e-3f;  // dtp: rate of the inverses, which RMSprop trains
@@ -81,10 +80,8 @@ struct RuleSpec {
   float temperature = 0.0f;    // forward_forward: of the goodness; 0 takes the width of a layer
   bool stats = false;          // TrainStep::link_stats() is wanted
 
-  bool has_beta() const {
-    return kind == Rule::diff_project || kind == Rule::fixed_dtp || kind == Rule::dtp;
-  }
-  float min_budget() const { return gate.value_or(kind == Rule::chain ? 0.2f : 0.0f); }
+  bool has_beta() const;  // the row of the rule reads it: learn/rules/rule.hpp
+  float min_budget() const;
   bool has_budgets() const { return min_budget() > 0; }
 };
 
@@ -111,17 +108,9 @@ struct LookaheadSpec {
 //   plateau          rate gamma^(how often the loss did not improve for `patience` epochs)
 // Every kind may begin with a warm-up of `warmup` steps: in its step i, from 0, the rate is
 // (i + 1) / warmup of what the schedule has at s = 0. So it ends where the schedule begins.
-struct ScheduleSpec {
-  ScheduleKind kind = ScheduleKind::constant;
-  double rate = 1e-3, floor = 0.0, gamma = 0.1, power = 2.0;
-  int64_t every = 10;               // epochs
-  std::vector<int64_t> milestones;  // epochs
-  int64_t warmup = 0;               // steps
-  int64_t patience = 5;             // epochs
-};
-// The learning rate of step `step` (from 0) of `total`, `per_epoch` steps an epoch. plateau_drops:
-// how often the plateau was met.
-double learning_rate(const ScheduleSpec& spec, int64_t step, int64_t total, int64_t per_epoch,
-                     int64_t plateau_drops);
+// The learning rate of step `step` (from 0) of `total`, `per_epoch` steps an epoch. rate: at the
+// start of the schedule. plateau_drops: how often the plateau was met.
+double learning_rate(const Schedule& schedule, double rate, int64_t step, int64_t total,
+                     int64_t per_epoch, int64_t plateau_drops);
 
 }  // namespace loom::core

@@ -10,6 +10,7 @@
 #include "learn/loss/ctc_batch.hpp"
 #include "learn/loss/predictions.hpp"
 #include "learn/optimizer/optimizer.hpp"
+#include "learn/rules/rule.hpp"
 #include "learn/trainer_impl.hpp"
 
 namespace loom::core {
@@ -72,7 +73,7 @@ Status Trainer::Impl::mixing_fits() const {
     return invalid("mixup and cutmix go without weights and balance of classes");
   if (labels && (!loss.has_classes() || !loss.heads.empty() || rows_per_sample != 1))
     return invalid("mixup and cutmix of labels need softmax_ce with one row and one head");
-  if (options.step.rule.kind == Rule::back_propagation) return {};
+  if (rule_def(options.step.rule.kind).end_to_end) return {};
   return invalid("mixup and cutmix need the rule back-propagation");
 }
 
@@ -353,7 +354,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
 // The learning rate of batch `i` of an epoch. Schedules count updates, as those of PyTorch do.
 double Trainer::Impl::rate_of(int64_t i, int64_t steps) const {
   const int64_t most = options.step.accumulate, updates = (steps + most - 1) / most;
-  return learning_rate(options.schedule, progress.epoch * updates + i / most,
+  return learning_rate(options.schedule, options.rate, progress.epoch * updates + i / most,
                        options.epochs * updates, updates, progress.plateau_drops);
 }
 

@@ -18,7 +18,8 @@ namespace loom::core {
 
 struct TrainerOptions {
   TrainStepOptions step;
-  ScheduleSpec schedule;
+  Schedule schedule;
+  double rate = 1e-3;  // learning rate at the start of the schedule
   int64_t epochs = 10;
   int64_t batch = 32;
   int64_t early_stop = 0;  // epochs without a better validation loss; 0 disables it

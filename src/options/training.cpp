@@ -125,6 +125,23 @@ Result<Rule> parse_rule(std::string_view name) {
   return core::value_of<Rule>("rule", kRule, name);
 }
 
+static constexpr core::Word kMetricKind[] = {
+    {"accuracy", ""},
+    {"top3", "top"},
+    {"macro_f1", ""},
+    {"auc", ""},
+    {"ece", ""},
+    {"bce", ""},
+    {"mae", ""},
+    {"r2", ""},
+};
+std::string_view metric_name(MetricKind value) {
+  return core::word_of(kMetricKind, value);
+}
+Result<MetricKind> parse_metric(std::string_view name) {
+  return core::value_of<MetricKind>("metric", kMetricKind, name);
+}
+
 static constexpr core::Word kNormalize[] = {
     {"none", ""},
     {"standard", ""},
@@ -347,7 +364,7 @@ static constexpr core::OptionRow kTrainerOptions[] = {
      {0, 2, false, false}, "1", "",
      [](void* o) -> OptionValue { return &static_cast<TrainerOptions*>(o)->augment.cutmix; }},
     {"metrics", "metrics", "", "Batches and samples", "words",
-     "Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece, bce, mae, r2.",
+     "Metrics of validation and evaluation: accuracy, top3, macro_f1, auc, ece, bce, mae, r2; any number may replace the 3.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<TrainerOptions*>(o)->metrics; }},
     {"freeze", "freeze", "", "Parameters", "texts",

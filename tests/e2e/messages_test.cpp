@@ -171,6 +171,11 @@ TEST_F(Messages, OfModelsThatAreNotWhatTheyShouldBe) {
       {"run $T/notes.txt -p x", kBadFile, "$T/notes.txt: is not a language model; " + give},
       {"run $S/config.json -p x", kBadFile,
        "$S/config.json: is one file of a model; give the folder that holds it: $S/"},
+      {"convert $T/net.json $T/n.npz --context 0", kUsage, "--context is 0, must be 1 to 16777216"},
+      {"info $S/config.json", kBadFile,
+       "$S/config.json: describes a model next to its weights; give the folder that holds it: $S/"},
+      {"quantize $S $T/x.entity --dtype q4_0 --calibrate $T/none", kBadFile,
+       "$T/none: no such file; --calibrate takes a text for the model to read"},
       {"run $T -p x", kBadFile,
        "$T: config.json is missing; a model folder has config.json, tokenizer.json and "
        "model.safetensors"},

@@ -187,7 +187,7 @@ TEST(MergeRecipe, RefusesWhatMakesNoSenseInOneLine) {
       {{{"a", 1, 0}}, {.method = MergeMethod::ties, .base = "b"}, "above 0 and at most 1"},
       {{{"a", 1, 1.5}}, {.method = MergeMethod::ties, .base = "b"}, "density 1.5"},
       {{{"a", 1, 0.5}, {"b"}}, {}, "the others keep everything"},
-      {{{"a"}, {"b"}}, {.method = MergeMethod::slerp, .t = 1.5}, "t must be from 0"},
+      {{{"a"}, {"b"}}, {.method = MergeMethod::slerp, .t = 1.5}, "t is 1.5, must be 0 to 1"},
       {{{"a"}}, {.method = MergeMethod::ties, .base = "b", .lambda = nan}, "lambda"},
   };
   for (const Bad& c : cases) {
@@ -202,7 +202,7 @@ TEST(MergeRecipe, RefusesWhatMakesNoSenseInOneLine) {
 TEST(MergeMethod, HasANameBothWays) {
   for (const MergeMethod method : kAllMethods)
     EXPECT_EQ(parse_merge_method(merge_method_name(method)).value(), method);
-  EXPECT_THAT(parse_merge_method("mean").error().message, HasSubstr("choose linear, slerp"));
+  EXPECT_THAT(parse_merge_method("mean").error().message, HasSubstr("choose from linear, slerp"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Proves the walks of CONTRIBUTING.md with a toy layer, number type of three bits, op, optimizer, loss,
-# ONNX operator and family.
+# learning rule, metric, ONNX operator and family.
 # Each is a patch that may touch only the files that its walk names. All are applied to one copy of
 # the repository. There, tools/generate_api.py writes the files that follow from the row of the
 # layer. The copy is built, and every suite that needs no GPU runs on it, whole. Lists of released
@@ -42,6 +42,8 @@ allow optimizer_signsgd.patch api/options/training.toml src/learn/optimizer/sign
 allow onnx_square.patch src/onnx/operators/unary.cpp tests/formats/onnx_square_test.cpp
 allow family_pebble.patch src/families/decoder/pebble.cpp
 allow loss_charbonnier.patch api/options/training.toml src/learn/loss/charbonnier.cpp tests/learn/charbonnier_test.cpp
+allow rule_sign_feedback.patch api/options/training.toml src/learn/rules/sign_feedback.cpp
+allow metric_worst_error.patch api/options/training.toml src/learn/metrics/worst_error.cpp tests/learn/worst_error_test.cpp
 
 # Files that are as they were keep their time, so that they are not built again.
 fresh=$(mktemp -d "$work/fresh.XXXX")
@@ -59,16 +61,15 @@ for file in include/loom/layers.hpp bindings/python/loom/layers.py bindings/type
     exit 1
   }
 done
-grep -q '^    &kSignsgdOptimizer,$' "$fresh/src/learn/optimizer/registry.cpp" || {
-  echo "extend: src/learn/optimizer/registry.cpp has no kSignsgdOptimizer" >&2
-  exit 1
-}
-grep -q '^    &kCharbonnierLoss,$' "$fresh/src/learn/loss/registry.cpp" || {
-  echo "extend: src/learn/loss/registry.cpp has no kCharbonnierLoss" >&2
-  exit 1
-}
+for row in optimizer/kSignsgdOptimizer loss/kCharbonnierLoss rules/kSignFeedbackRule metrics/kWorstErrorMetric; do
+  registry=src/learn/${row%/*}/registry.cpp
+  grep -q "^    &${row#*/},\$" "$fresh/$registry" || {
+    echo "extend: $registry has no ${row#*/}" >&2
+    exit 1
+  }
+done
 if [ "$patches" = yes ]; then
-  echo "extend: a toy layer, number type, op, optimizer, loss, ONNX operator and family apply, which touch only the files the design says"
+  echo "extend: a toy layer, number type, op, optimizer, loss, learning rule, metric, ONNX operator and family apply, which touch only the files the design says"
   exit 0
 fi
 (cd "$fresh" && find . -type f -print0) | while IFS= read -r -d '' file; do
@@ -126,12 +127,13 @@ printf '%s\n' "${suites[@]}" | xargs -P "$(nproc)" -I{} bash -c 'run_suite {}'
 # The toys' own tests were among them.
 for own in "test_layers Swap* 1" "test_dtype Int3* 3" "test_conformance Roll* 3" "test_conformance Conformance.roll 1" \
   "test_learn OptimizerRows.LowerTheLoss* 1" "test_formats_onnx OnnxSquare* 3" \
-  "test_families *EveryFamily*/pebble 3" "test_learn Charbonnier* 2" "test_learn LossRows.LowerTheLoss 1"; do
+  "test_families *EveryFamily*/pebble 3" "test_learn Charbonnier* 2" "test_learn LossRows.LowerTheLoss 1" \
+  "test_learn RuleRows.LowerTheLoss 1" "test_learn WorstError* 1"; do
   read -r suite filter count <<< "$own"
   "$build/tests/$suite" --gtest_filter="$filter" --gtest_brief=1 | grep -q "PASSED.*$count test" || {
     echo "extend: $suite has not run $count tests of $filter" >&2
     exit 1
   }
 done
-echo "extend: ${#suites[@]} suites pass with a toy layer, number type, op, optimizer, loss, ONNX operator and family, which touch only the files the design says" \
+echo "extend: ${#suites[@]} suites pass with a toy layer, number type, op, optimizer, loss, learning rule, metric, ONNX operator and family, which touch only the files the design says" \
   "($((SECONDS - start)) s)"

@@ -60,8 +60,9 @@ TEST(BadOnnx, IsRefusedForItsFraming) {
   check({
       {"", "at byte 0: ModelProto: has no graph: this is no ONNX model"},
       {"hello, world", "at byte 2: ModelProto: field 13 is a group, which is not read"},
-      {"\x80", "at byte 1: ModelProto needs 1 bytes, 0 remain"},
-      {cut(onnx_wire_model(), 1), "at byte 78: ModelProto: field 8 needs 2 bytes, 1 remain"},
+      {"\x80", "at byte 1: ModelProto needs 1 bytes, 0 remain; copy or download it again"},
+      {cut(onnx_wire_model(), 1),
+       "at byte 78: ModelProto: field 8 needs 2 bytes, 1 remain; copy or download it again"},
       {no_opset.str(),
        "at byte 0: ModelProto: has no ir_version or no opset_import: this is no ONNX model"},
       {onnx_wire_model() + "\x3B", "at byte 80: ModelProto: field 7 is a group, which is not read"},

@@ -37,7 +37,7 @@ TrainerOptions accumulating(const AccumulatedRun& run) {
   o.step.accumulate = static_cast<int>(run.accumulate);
   o.step.optimizer.kind = parse_optimizer("sgd").value();
   o.schedule.kind = run.schedule;
-  o.schedule.rate = 0.3;
+  o.rate = 0.3;
   o.schedule.warmup = run.warmup;
   o.schedule.every = 1;
   o.schedule.gamma = 0.5;
@@ -62,7 +62,7 @@ std::vector<double> line_weights(Trainer& trainer) {
 int64_t line_by_hand(const AccumulatedRun& run, const Dataset& data, std::vector<double>& w) {
   const int64_t steps = (run.samples + run.batch - 1) / run.batch;
   const int64_t per_epoch = (steps + run.accumulate - 1) / run.accumulate;
-  ScheduleSpec schedule = accumulating(run).schedule;
+  const TrainerOptions options = accumulating(run);
   int64_t update = 0;
   for (int64_t epoch = 0; epoch < run.epochs; ++epoch) {
     for (int64_t from = 0; from < steps; from += run.accumulate) {
@@ -79,7 +79,8 @@ int64_t line_by_hand(const AccumulatedRun& run, const Dataset& data, std::vector
             g[j] += 2 * d * x[j] / static_cast<double>((last - first) * (to - from));
         }
       }
-      const double rate = learning_rate(schedule, update, run.epochs * per_epoch, per_epoch, 0);
+      const double rate = learning_rate(options.schedule, options.rate, update,
+                                        run.epochs * per_epoch, per_epoch, 0);
       for (size_t j = 0; j < 3; ++j) w[j] -= rate * g[j];
       ++update;
     }
@@ -138,7 +139,7 @@ TEST(Accumulate, TheLossOfAnEpochIsTheMeanOfItsBatches) {
   const auto loss = [&](int64_t accumulate) {
     run.accumulate = accumulate;
     TrainerOptions o = accumulating(run);
-    o.schedule.rate = 0;
+    o.rate = 0;
     Trainer trainer = Trainer::create(grid, data, o, reference_ops(), pool).value();
     return trainer.epoch(data, {}).value().train_loss;
   };

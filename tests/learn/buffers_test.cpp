@@ -286,7 +286,7 @@ Outcome one_epoch(const Dataset& data, int64_t batch, const GridSpec& grid) {
   o.batch = batch;
   o.shuffle = false;
   o.step = by_sgd();
-  o.schedule.rate = 0.1;
+  o.rate = 0.1;
   Outcome result;
   Result<Trainer> trainer = Trainer::create(grid, data, o, cpu_ops(best_isa()), pool);
   EXPECT_TRUE(trainer.ok()) << trainer.error().str();

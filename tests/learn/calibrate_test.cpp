@@ -178,7 +178,7 @@ Result<Trainer> trained(ThreadPool& pool, const Dataset& data, DType dtype, uint
   o.seed = seed;
   o.epochs = 30;
   o.batch = 16;
-  o.schedule.rate = 0.01;
+  o.rate = 0.01;
   Result<Trainer> trainer = Trainer::create(row_of({dense(6, 48, "tanh"), dense(48, 2)}), data, o,
                                             cpu_ops(best_isa()), pool);
   if (!trainer.ok()) return trainer;

@@ -187,7 +187,7 @@ TrainerOptions options(int64_t batch, int accumulate = 1) {
   TrainerOptions o;
   o.step.loss.kind = Loss::ctc;
   o.step.accumulate = accumulate;
-  o.schedule.rate = 0.02;
+  o.rate = 0.02;
   o.batch = batch;
   return o;
 }

@@ -10,11 +10,11 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kPerEpoch = 10, kEpochs = 12, kTotal = kPerEpoch * kEpochs;
+constexpr double kRate = 0.5;
 
-ScheduleSpec spec_of(ScheduleKind kind, int64_t warmup) {
-  ScheduleSpec s;
+Schedule spec_of(ScheduleKind kind, int64_t warmup) {
+  Schedule s;
   s.kind = kind;
-  s.rate = 0.5;
   s.floor = 0.1;
   s.gamma = 0.5;
   s.power = 2;
@@ -60,9 +60,9 @@ void each_schedule(Body body) {
 
 TEST(LearningRate, FollowsTheFormulaCountedFromTheEndOfTheWarmUp) {
   each_schedule([](ScheduleKind kind, int64_t warmup) {
-    const ScheduleSpec s = spec_of(kind, warmup);
+    const Schedule s = spec_of(kind, warmup);
     for (int64_t i = warmup; i < kTotal; ++i) {
-      ASSERT_NEAR(learning_rate(s, i, kTotal, kPerEpoch, 0),
+      ASSERT_NEAR(learning_rate(s, kRate, i, kTotal, kPerEpoch, 0),
                   formula(kind, i - warmup, kTotal - warmup, warmup), 1e-12)
           << schedule_name(kind) << ", warm-up " << warmup << ", step " << i;
     }
@@ -71,10 +71,10 @@ TEST(LearningRate, FollowsTheFormulaCountedFromTheEndOfTheWarmUp) {
 
 TEST(LearningRate, RisesInAStraightLineToWhereTheScheduleBegins) {
   each_schedule([](ScheduleKind kind, int64_t warmup) {
-    const ScheduleSpec s = spec_of(kind, warmup);
-    const double first = learning_rate(s, warmup, kTotal, kPerEpoch, 0);
+    const Schedule s = spec_of(kind, warmup);
+    const double first = learning_rate(s, kRate, warmup, kTotal, kPerEpoch, 0);
     for (int64_t i = 0; i < warmup; ++i) {
-      ASSERT_NEAR(learning_rate(s, i, kTotal, kPerEpoch, 0),
+      ASSERT_NEAR(learning_rate(s, kRate, i, kTotal, kPerEpoch, 0),
                   first * static_cast<double>(i + 1) / static_cast<double>(warmup), 1e-12)
           << schedule_name(kind) << ", warm-up " << warmup << ", step " << i;
     }
@@ -85,10 +85,10 @@ TEST(LearningRate, RisesInAStraightLineToWhereTheScheduleBegins) {
 // in the first steps of a warm-up or cycle. It rises by no more than those rise in a step.
 TEST(LearningRate, JumpsNowhereElse) {
   each_schedule([](ScheduleKind kind, int64_t warmup) {
-    const ScheduleSpec s = spec_of(kind, warmup);
+    const Schedule s = spec_of(kind, warmup);
     for (int64_t i = 1; i < kTotal; ++i) {
-      const double before = learning_rate(s, i - 1, kTotal, kPerEpoch, 0);
-      const double here = learning_rate(s, i, kTotal, kPerEpoch, 0);
+      const double before = learning_rate(s, kRate, i - 1, kTotal, kPerEpoch, 0);
+      const double here = learning_rate(s, kRate, i, kTotal, kPerEpoch, 0);
       const bool restart =
           kind == ScheduleKind::cosine_restarts && i > warmup && (i - warmup) % 30 == 0;
       const double rise = i < warmup ? 0.5 / static_cast<double>(warmup)
@@ -103,14 +103,14 @@ TEST(LearningRate, JumpsNowhereElse) {
 }
 
 TEST(LearningRate, AWarmUpTakesADropOfThePlateauAlong) {
-  const ScheduleSpec s = spec_of(ScheduleKind::plateau, 20);
-  EXPECT_NEAR(learning_rate(s, 19, kTotal, kPerEpoch, 1), 0.25, 1e-12);
-  EXPECT_NEAR(learning_rate(s, 20, kTotal, kPerEpoch, 1), 0.25, 1e-12);
+  const Schedule s = spec_of(ScheduleKind::plateau, 20);
+  EXPECT_NEAR(learning_rate(s, kRate, 19, kTotal, kPerEpoch, 1), 0.25, 1e-12);
+  EXPECT_NEAR(learning_rate(s, kRate, 20, kTotal, kPerEpoch, 1), 0.25, 1e-12);
 }
 
 TEST(LearningRate, AWarmUpLongerThanTheRunIsAllThereIs) {
-  const ScheduleSpec s = spec_of(ScheduleKind::cosine, 1000);
-  EXPECT_NEAR(learning_rate(s, kTotal - 1, kTotal, kPerEpoch, 0), 0.5 * 0.12, 1e-12);
+  const Schedule s = spec_of(ScheduleKind::cosine, 1000);
+  EXPECT_NEAR(learning_rate(s, kRate, kTotal - 1, kTotal, kPerEpoch, 0), 0.5 * 0.12, 1e-12);
 }
 
 }  // namespace

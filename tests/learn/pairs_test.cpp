@@ -316,7 +316,7 @@ GridSpec embedder(int64_t width = 3) {
 TrainerOptions options(Loss kind, int64_t batch = 16) {
   TrainerOptions o;
   o.step.loss.kind = kind;
-  o.schedule.rate = 0.02;
+  o.rate = 0.02;
   o.batch = batch;
   return o;
 }

@@ -82,7 +82,7 @@ TEST(SampleWeights, TheMeanIsThatOfWeightedLossesOfWhatCounts) {
     EXPECT_NEAR(e.loss, loss, 1e-6) << seed;
     EXPECT_DOUBLE_EQ(*e.accuracy, accuracy) << seed;
     // With a rate of 0 the loss of an epoch is that of an evaluation.
-    o.schedule.rate = 0;
+    o.rate = 0;
     Trainer still = trainer_of(data, o);
     EXPECT_NEAR(still.epoch(data, {}).value().train_loss, loss, 1e-6) << seed;
   }

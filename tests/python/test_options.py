@@ -335,7 +335,7 @@ class Generation(unittest.TestCase):
                     llm.generate("Once", **{name: type(default)(-2000000)})
 
     def test_a_zero_that_c_takes_for_the_default_is_refused(self):
-        for name, default in options.NONZERO_DEFAULTS.items():
+        for name, default in options.GENERATE_NONZERO.items():
             if f"has_{name}" in _sampling._FIELDS:
                 self.assertEqual(self.fields(**{name: 0})[f"has_{name}"], 1)
                 continue

@@ -68,6 +68,15 @@ class Rows(unittest.TestCase):
         self.assertIn("void fill_unset(Options& to, const Options& from) {\n"
                       "  if (!to.beta) to.beta = from.beta;\n}", text)  # fmt: skip
 
+    def test_the_fields_of_a_struct_without_unset_options_are_visited(self):
+        v = described('{ name = "kind", type = "Rule", default = "plain", help = "Rule." }, '
+                      '{ name = "every", type = "int", default = 1, help = "Period." }',
+                      f'{ENUM}rows = "learn/rules"\n')  # fmt: skip
+        files = api_options_registry.generated([v], "made")
+        text = files["src/learn/rules/fields.hpp"]
+        self.assertIn("void each_field(const Options& of, const Visit& visit) {\n"
+                      '  visit("every", of.every);\n}', text)  # fmt: skip
+
     def test_an_enum_without_rows_has_no_list(self):
         self.assertEqual(self.registry(""), "")
 
@@ -90,6 +99,13 @@ class Descriptions(unittest.TestCase):
         found = option('type = "int?", range = "[1, 9]", unit = "epochs", for = "rule=far_back", '
                        'unset = "4"')  # fmt: skip
         self.assertEqual(sentence(found), "far_back: share of it; 1 to 9 epochs. Unset: 4.")
+
+    def test_the_help_lists_the_texts_of_an_enum(self):
+        made = described('{ name = "x", type = "words", names = "Rule", help = "Of: {names}." }')
+        self.assertEqual(made.structs["Options"].options[0].help, "Of: plain, far-back.")
+        for text in ('names = "Rule", help = "None."', 'names = "Rules", help = "{names}."'):
+            with self.assertRaises(Wrong):
+                described(f'{{ name = "x", type = "words", {text} }}')
 
     def test_members_are_those_of_cpp(self):
         for text, member in (
@@ -297,7 +313,7 @@ class Fields(unittest.TestCase):
             self.assertIn(f"    {line}\n", text)
         module = api_options_python.module([self.v], "generated")
         self.assertIn('WRITE_OPTIONS = (\n    "share",\n    "bans",\n', module)
-        self.assertIn('NONZERO_DEFAULTS = {\n    "share": 0.5,\n    "window": 64,\n}', module)
+        self.assertIn('WRITE_NONZERO = {\n    "share": 0.5,\n    "window": 64,\n}', module)
 
     def test_rows_are_of_one_struct_and_checks_do_not_need_their_texts(self):
         source = api_options.source(self.v, {}, "generated")

@@ -198,7 +198,7 @@ TEST(TrainingFiles, WeightsKeepTheScalesTheyWereTrainedWith) {
   TrainerOptions options;
   options.step.optimizer.kind = loom::OptimizerKind::sgd;
   options.step.optimizer.weight_decay = 1.0f;  // rows shrink by less than an eighth
-  options.schedule.rate = 1e-2;
+  options.rate = 1e-2;
   const auto make = [&](DType dtype) {
     options.dtype = dtype;
     Result<Trainer> made =

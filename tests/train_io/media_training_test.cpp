@@ -88,7 +88,7 @@ TEST_F(MediaTraining, NetworksOfPicturesRefuseSounds) {
   ASSERT_TRUE(trainer.fit(Dataset::from_file(kPictures, net).or_exit(), {.epochs = 1}).ok());
   const Result<Dataset> read = Dataset::from_file(sound, net, how);
   ASSERT_FALSE(read.ok());
-  EXPECT_EQ(read.error().message, "the network was trained on pictures, these are sounds");
+  EXPECT_EQ(read.error().message, "the network was trained on images, these are sounds");
 }
 
 }  // namespace

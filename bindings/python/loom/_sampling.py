@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Sequence
 
 from . import _ffi
 from ._library import encoded, sized
-from .options import NONZERO_DEFAULTS, GENERATE_OPTIONS
+from .options import GENERATE_NONZERO, GENERATE_OPTIONS
 
 # Objects of this package that a text may use.
 HANDLES = ("rules", "lookup_text")
@@ -34,7 +34,7 @@ def _array(name: str, value: Any) -> Any:
 
 def _check(name: str, value: Any) -> None:
     """0 means the default in C, so a default that is not 0 needs a field that says has_."""
-    if name in NONZERO_DEFAULTS and f"has_{name}" not in _FIELDS and value == 0:
+    if name in GENERATE_NONZERO and f"has_{name}" not in _FIELDS and value == 0:
         raise ValueError(f"{name} is {value}, must be above 0")
 
 

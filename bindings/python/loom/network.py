@@ -469,8 +469,8 @@ class Network(Handle):
         balanced_weights: Weights of classes are samples / (classes x samples of the class).
         balance: Epochs show every class equally often.
         augment: Random changes of training samples.
-        metrics: Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece,
-            bce, mae, r2.
+        metrics: Metrics of validation and evaluation: accuracy, top3, macro_f1, auc, ece, bce, mae,
+            r2; any number may replace the 3.
         freeze: Patterns of parameters that do not train; they cost neither gradients nor moments.
         unfreeze: Patterns of parameters that train although the network freezes them.
         rate_for: Factors of the learning rate by pattern; the last match counts; above 0.

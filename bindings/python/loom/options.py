@@ -16,6 +16,15 @@ LinkageMethodName = Literal[
     "complete",
     "average",
 ]
+# How weights become one. w is the weight of a model; d = x - base is its task vector.
+MergeMethodName = Literal[
+    "linear",
+    "slerp",
+    "task_arithmetic",
+    "ties",
+    "dare_linear",
+    "dare_ties",
+]
 # f of y = f(x). gelu is the exact one, with erf.
 ActivationName = Literal[
     "linear",
@@ -110,6 +119,18 @@ RuleName = Literal[
     "diff-project",
     "fixed-dtp",
     "forward-forward",
+]
+# Metrics of validation and evaluation. A number in a name may be another one.
+MetricKindName = Literal[
+    "accuracy",
+    "top",
+    "macro_f1",
+    "auc",
+    "ece",
+    "bce",
+    "mae",
+    "r2",
+    "top3",
 ]
 # How inputs are normalized, by the data of the first fit(); it is kept with the network.
 NormalizeName = Literal[
@@ -334,6 +355,42 @@ LINKAGE_OPTIONS = (
     "method",
     "distance",
 )
+# Parameters that are ConvertOptions.
+CONVERT_OPTIONS = (
+    "per_tensor",
+    "with_weights",
+    "measure",
+    "calibration",
+    "calibration_windows",
+    "trainable",
+    "frozen",
+    "open_extent",
+    "allow_nonfinite",
+    "tokenizer",
+    "context",
+    "shape",
+    "seed",
+)
+# Defaults that are not 0.
+CONVERT_NONZERO = {
+    "calibration_windows": 16,
+    "context": 2048,
+    "seed": 1,
+}
+# Parameters that are MergeOptions.
+MERGE_OPTIONS = (
+    "method",
+    "base",
+    "lambda",
+    "t",
+    "seed",
+)
+# Defaults that are not 0.
+MERGE_NONZERO = {
+    "lambda": 1,
+    "t": 0.5,
+    "seed": 1,
+}
 # Parameters that are StackOptions.
 STACK_OPTIONS = (
     "seed",
@@ -445,7 +502,7 @@ GENERATE_OPTIONS = (
     "guess_chance",
 )
 # Defaults that are not 0.
-NONZERO_DEFAULTS = {
+GENERATE_NONZERO = {
     "max_tokens": 256,
     "top_p": 1,
     "repetition_penalty": 1,

@@ -122,8 +122,8 @@ pub struct TrainerOptions {
     pub augment_mixup: f64,
     /// Beta parameter for pasting a rectangle of another sample (Yun et al., 2019); 0 to 2.
     pub augment_cutmix: f64,
-    /// Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece, bce,
-    /// mae, r2.
+    /// Metrics of validation and evaluation: accuracy, top3, macro_f1, auc, ece, bce, mae, r2; any
+    /// number may replace the 3.
     pub metrics: Vec<String>,
     /// Patterns of parameters that do not train; they cost neither gradients nor moments.
     pub freeze: Vec<String>,

@@ -1875,7 +1875,7 @@ export const loom_convert_options = {
     rules_count: [16, "i64"],
     per_tensor: [24, "bool"],
     with_weights: [28, "bool"],
-    measure: [32, "i32"],
+    measure: [32, "bool"],
     calibration: [36, "text"],
     calibration_windows: [40, "i64"],
     allow_nonfinite: [48, "bool"],
@@ -1898,7 +1898,7 @@ export interface ConvertOptions {
   /** 1: .json has the parameters too */
   withWeights?: boolean;
   /** 1, for .entity: what packing cost each parameter */
-  measure?: number;
+  measure?: boolean;
   /** text whose tokens decide which values scales keep; null: none */
   calibration?: string;
   /** of 128 tokens; 0 means 16 */

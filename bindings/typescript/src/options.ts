@@ -20,6 +20,9 @@ export type Clip =
 export type Rule =
   "back-propagation" | "back_propagation" | "chain" | "dfa" | "diff-project" | "diff_project" | "drtp" | "dtp" |
   "fixed-dtp" | "fixed_dtp" | "forward-forward" | "forward_forward" | "hebb";
+/** Metrics of validation and evaluation. A number in a name may be another one. */
+export type MetricKind =
+  "accuracy" | "auc" | "bce" | "ece" | "macro_f1" | "mae" | "r2" | "top" | "top3";
 /** How inputs are normalized, by the data of the first fit(); it is kept with the network. */
 export type Normalize =
   "as_trained" | "none" | "range" | "standard";
@@ -138,7 +141,8 @@ export interface TrainerOptions {
   balance?: boolean;
   /** Random changes of training samples. */
   augment?: Augment;
-  /** Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece, bce, mae, r2. */
+  /** Metrics of validation and evaluation: accuracy, top3, macro_f1, auc, ece, bce, mae, r2; any number may replace
+   * the 3. */
   metrics?: readonly string[];
   /** Patterns of parameters that do not train; they cost neither gradients nor moments. */
   freeze?: readonly string[];

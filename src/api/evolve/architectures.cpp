@@ -29,7 +29,7 @@ TrainerOptions trainer_options(const ArchitectureSpec& spec, const Dataset& trai
   o.step.class_ids = train.has_labels();
   o.step.seed = o.seed = spec.seed;
   o.schedule.kind = ScheduleKind::cosine;
-  o.schedule.rate = spec.training.rate;
+  o.rate = spec.training.rate;
   o.epochs = spec.training.epochs;
   o.batch = spec.training.batch;
   return o;

@@ -12,8 +12,6 @@
 namespace loom::core {
 namespace {
 
-constexpr std::string_view kMergeMethods[] = {"linear", "slerp",       "task_arithmetic",
-                                              "ties",   "dare_linear", "dare_ties"};
 constexpr std::string_view kSpliceModes[] = {"blend", "point", "uniform"};
 
 Result<NamedModel> open_named(const std::string& path, const MemoryBudget& memory) {
@@ -58,19 +56,6 @@ Result<NamedModel> named_network(const loom::Network& network, const std::string
 }  // namespace loom::core
 
 namespace loom {
-
-std::string_view merge_method_name(MergeMethod method) {
-  return core::kMergeMethods[static_cast<size_t>(method)];
-}
-
-Result<MergeMethod> parse_merge_method(std::string_view name) {
-  for (size_t i = 0; i < std::size(core::kMergeMethods); ++i) {
-    if (name == core::kMergeMethods[i]) return static_cast<MergeMethod>(i);
-  }
-  return core::invalid(core::cat("unknown method '", core::printable(name),
-                                 "'; choose linear, slerp, task_arithmetic, ties, dare_linear or "
-                                 "dare_ties"));
-}
 
 std::string_view splice_mode_name(SpliceMode mode) {
   return core::kSpliceModes[static_cast<size_t>(mode)];

@@ -119,6 +119,7 @@ namespace loom {
 
 Result<Converted> convert(const std::string& input, const std::string& output,
                           const ConvertOptions& options) {
+  LOOM_TRY(check_options(options));
   LOOM_ASSIGN(const Engine on, core::engine_or_shared(options.engine));
   Engine::Impl& engine = on.impl();
   const std::lock_guard turn(engine.turn);

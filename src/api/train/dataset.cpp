@@ -166,8 +166,8 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   const auto sounds = [](const core::MediaReading& reading) { return reading.mel.bands > 0; };
   if (loaded.media && model.media && sounds(*loaded.media) != sounds(*model.media))
     return core::bad_file(
-        cat("the network was trained on ", sounds(*model.media) ? "sounds" : "pictures",
-            ", these are ", sounds(*loaded.media) ? "sounds" : "pictures"),
+        cat("the network was trained on ", sounds(*model.media) ? "sounds" : "images",
+            ", these are ", sounds(*loaded.media) ? "sounds" : "images"),
         path);
   return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{std::move(loaded.data),
                                                                std::move(loaded.names),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "api/network/mesh_impl.hpp"
+#include "api/train/trainer_options.hpp"
 #include "base/text.hpp"
 #include "learn/loss/checks.hpp"
 #include "learn/optimizer/optimizer.hpp"
@@ -70,20 +71,15 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
   if (!(options.rate >= 0) || !std::isfinite(options.rate))
     return invalid(cat("rate is ", options.rate, ", must be 0 or more"));
   if (core::optimizer_def(options.optimizer.kind).all_samples)
-    return invalid(cat(optimizer_name(options.optimizer.kind),
-                       " takes whole data sets; train a mesh with adam or another of its kind"));
+    return invalid(
+        cat(optimizer_name(options.optimizer.kind),
+            " takes whole data sets, and a mesh is trained in windows; choose another optimizer"));
   const Engine engine = mesh.engine.value_or(network.impl().engine);
   auto impl =
       std::make_unique<Impl>(Impl{network, engine, {}, {}, options, mesh.batch, nullptr, {}});
   LOOM_ASSIGN(impl->mesh, core::mesh_options(mesh));
   core::MeshTrainOptions& plan = impl->plan;
-  plan.step.optimizer = options.optimizer;
-  if (options.loss != Loss::automatic) plan.step.loss.kind = options.loss;
-  plan.step.clip = {options.clip, options.clip_limit};
-  plan.step.seed = options.seed;
-  plan.step.rule.kind = options.rule;
-  plan.step.rule.beta = static_cast<float>(options.rule_beta);
-  if (options.rule_gate) plan.step.rule.gate = static_cast<float>(*options.rule_gate);
+  core::set_step(options, plan.step);
   plan.steady = options.rule_steady;
   plan.window = options.window;
   plan.stride = options.stride;

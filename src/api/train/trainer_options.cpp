@@ -7,8 +7,7 @@ namespace loom::core {
 
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   TrainerOptions o;
-  o.step.optimizer = from.optimizer;
-  if (from.loss != Loss::automatic) o.step.loss.kind = from.loss;
+  set_step(from, o.step);
   o.step.loss.delta = from.huber_delta;
   o.step.loss.smoothing = from.label_smoothing;
   o.step.loss.heads = from.heads;
@@ -20,7 +19,6 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.loss.all_triplets = from.all_triplets;
   o.step.loss.cross_view_only = from.pairs_across;
   o.step.loss.blank = from.blank;
-  o.step.clip = {from.clip, from.clip_limit};
   o.step.accumulate = static_cast<int>(from.accumulate);
   o.step.rules.freeze = from.freeze;
   o.step.rules.unfreeze = from.unfreeze;
@@ -29,9 +27,6 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.lookahead = {from.lookahead, from.lookahead_share};
   o.step.noise = {from.gradient_noise, from.gradient_noise_fade};
   RuleSpec& rule = o.step.rule;
-  rule.kind = from.rule;
-  rule.beta = static_cast<float>(from.rule_beta);
-  if (from.rule_gate) rule.gate = static_cast<float>(*from.rule_gate);
   rule.noise = static_cast<float>(from.rule_noise);
   rule.inverse_rate = static_cast<float>(from.rule_inverse_rate);
   rule.threshold = static_cast<float>(from.rule_threshold);
@@ -40,10 +35,8 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.native = from.native;
   o.step.carry_feedback = from.carry_feedback;
   o.step.checkpoint_cells = from.checkpoint_cells;
-  o.step.seed = from.seed;
-  const Schedule& s = from.schedule;
-  o.schedule = {s.kind,  from.rate,    s.floor,  s.gamma,   s.power,
-                s.every, s.milestones, s.warmup, s.patience};
+  o.schedule = from.schedule;
+  o.rate = from.rate;
   o.batch = from.batch.value_or(o.batch);
   o.shuffle = from.shuffle;
   o.class_weights = from.class_weights;

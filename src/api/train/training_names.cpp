@@ -1,6 +1,8 @@
-// The words for how a CSV begins: see names.cpp.
+// The words for how a CSV begins: see names.cpp. Facts of losses.
 #include "base/names.hpp"
+#include "learn/loss/loss.hpp"
 #include "loom/dataset.hpp"
+#include "loom/trainer.hpp"
 
 namespace loom {
 namespace {
@@ -21,6 +23,15 @@ std::string_view csv_header_name(DatasetOptions::Header header) {
 }
 Result<DatasetOptions::Header> parse_csv_header(std::string_view name) {
   return core::value_named<DatasetOptions::Header>("header", kHeaders, name);
+}
+
+LossInfo loss_info(Loss loss) {
+  if (loss == Loss::automatic) return {.labels = true, .classes = true};
+  const core::LossDef& def = core::loss_def(loss);
+  return {.labels = def.takes_labels(),
+          .classes = def.prediction == core::Prediction::classes,
+          .sequences = def.form == core::LossForm::sequence,
+          .embeddings = def.form == core::LossForm::pairs};
 }
 
 }  // namespace loom

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "loom/cluster_kinds.hpp"
+#include "loom/merge_kinds.hpp"
 #include "loom/training_kinds.hpp"
 
 namespace loom::capi {
@@ -17,6 +18,8 @@ inline constexpr int32_t kValues<Distance> = 3;
 template <>
 inline constexpr int32_t kValues<LinkageMethod> = 3;
 template <>
+inline constexpr int32_t kValues<MergeMethod> = 6;
+template <>
 inline constexpr int32_t kValues<Loss> = 17;
 template <>
 inline constexpr int32_t kValues<OptimizerKind> = 18;
@@ -26,6 +29,8 @@ template <>
 inline constexpr int32_t kValues<Clip> = 4;
 template <>
 inline constexpr int32_t kValues<Rule> = 9;
+template <>
+inline constexpr int32_t kValues<MetricKind> = 8;
 template <>
 inline constexpr int32_t kValues<Normalize> = 4;
 

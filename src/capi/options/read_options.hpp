@@ -2,6 +2,7 @@
 #pragma once
 
 #include "loom.h"
+#include "loom/convert_options.hpp"
 #include "loom/generation_options.hpp"
 #include "loom/training_options.hpp"
 
@@ -10,5 +11,7 @@ namespace loom::capi {
 // Errors: invalid_argument: a value that an enum has not, a list without a pointer.
 Result<TrainerOptions> read_options(const loom_trainer_options& from);
 Result<GenerateOptions> read_options(const loom_generate_options& from);
+Result<ConvertOptions> read_options(const loom_convert_options& from);
+Result<MergeOptions> read_options(const loom_merge_options& from);
 
 }  // namespace loom::capi

@@ -21,6 +21,12 @@ bool is_json(const Probe& file) {
   return false;
 }
 
+// A config.json of Hugging Face.
+bool is_model_config(const JsonValue& json) {
+  return json.is_object() && json.find("loom") == nullptr &&
+         (json.find("architectures") != nullptr || json.find("model_type") != nullptr);
+}
+
 Result<OpenedModel> open_description(const Probe& file) {
   const FileRef& path = file.path;
   OpenedModel model;
@@ -30,6 +36,11 @@ Result<OpenedModel> open_description(const Probe& file) {
     model.format = "description with weights";
     LOOM_ASSIGN(model.network, parse_network_checkpoint(text, path));
     return model;
+  }
+  if (is_model_config(json)) {
+    return bad_file(cat("describes a model next to its weights; give the folder that holds it",
+                        path.in_memory() ? "" : cat(": ", parent_folder(path))),
+                    path);
   }
   std::string().swap(text);  // frees the text before the network is created
   model.format = "description";

@@ -20,4 +20,9 @@ const Format* format_of(const Probe& found) {
   return nullptr;
 }
 
+std::string parent_folder(const FileRef& path) {
+  const size_t slash = path.name().rfind('/');
+  return slash == std::string::npos ? "." : path.name().substr(0, slash + 1);
+}
+
 }  // namespace loom::core

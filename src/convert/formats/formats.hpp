@@ -62,4 +62,7 @@ std::span<const Format* const> all_formats();
 // The first row that accepts a path; may be null.
 const Format* format_of(const Probe& found);
 
+// The folder of a file, with its trailing slash; "." for a plain name.
+std::string parent_folder(const FileRef& path);
+
 }  // namespace loom::core

@@ -111,6 +111,7 @@ bool takes_base(MergeMethod method) {
 
 Result<MergeRecipe> merge_recipe(const std::vector<MergeInput>& models,
                                  const MergeOptions& options) {
+  LOOM_TRY(check_options(options));
   const MergeMethod method = options.method;
   const std::string name(merge_method_name(method));
   const bool task = takes_base(method);
@@ -123,8 +124,6 @@ Result<MergeRecipe> merge_recipe(const std::vector<MergeInput>& models,
   if (!task && !options.base.empty())
     return invalid(cat(name, " takes no base: give it as one of the models"), options.base);
   if (!std::isfinite(options.lambda)) return invalid("lambda must be a finite number");
-  if (!(options.t >= 0 && options.t <= 1))
-    return invalid("t must be from 0 (the first model) to 1 (the second)");
   MergeRecipe recipe;
   recipe.method = method;
   recipe.normalize =

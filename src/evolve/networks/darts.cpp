@@ -360,13 +360,12 @@ Status Darts::step(const Dataset& train, const Dataset& validation, double rate)
 Result<DartsEpoch> Darts::epoch(const OnStep& on_step) {
   Impl& s = *impl_;
   const int64_t each = s.steps_per_epoch(), total = s.spec.epochs * each;
-  ScheduleSpec schedule;
+  Schedule schedule;
   schedule.kind = ScheduleKind::cosine;
-  schedule.rate = s.spec.rate;
   schedule.floor = std::min(s.spec.min_rate, s.spec.rate);
   DartsEpoch report;
   for (int64_t i = 0; i < each; ++i) {
-    const double rate = learning_rate(schedule, s.steps, total, each, 0);
+    const double rate = learning_rate(schedule, s.spec.rate, s.steps, total, each, 0);
     const Dataset batch = s.train.select(
         batch_rows(s.train.samples, s.spec.batch, s.steps, s.spec.seed, kTrainOrder));
     const Dataset other =

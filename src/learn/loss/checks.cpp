@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "learn/loss/loss.hpp"
+#include "learn/rules/rule.hpp"
 
 namespace loom::core {
 namespace {
@@ -26,7 +27,7 @@ Status check_recorded(const LossSpec& loss, const RuleSpec& rule) {
   if (!loss.heads.empty()) return invalid(cat("several heads are for softmax_ce, not for ", name));
   if (rule.stats)
     return invalid(cat("signals of layers are not measured with ", name, "; leave them out"));
-  if (rule.kind == Rule::back_propagation) return {};
+  if (rule_def(rule.kind).end_to_end) return {};
   return invalid(
       cat("the rule ", rule_name(rule.kind), " does not go with ", name, ", ",
           loss.pairs() ? "whose rows have no targets of their own" : "which is recorded from ops",

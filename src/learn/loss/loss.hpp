@@ -71,16 +71,6 @@ struct LossSeed {
 using RecordLoss = Result<LossSeed> (*)(TraceBuilder& s, const LossSpec& loss,
                                         const LossTensors& t);
 
-#ifdef LOOM_WITHOUT_TRAINING
-constexpr bool kHasTraining = false;
-#else
-constexpr bool kHasTraining = true;
-#endif
-// LossDef::record of a row.
-constexpr RecordLoss recorded(RecordLoss record) {
-  return kHasTraining ? record : nullptr;
-}
-
 struct LossDef {
   // The op that computes the loss of a row and its gradient; not used with `record` or a sequence.
   LossKind op = LossKind::mse;

@@ -30,9 +30,7 @@ double accuracy(const ScoredOutputs& s, size_t k) {
 }  // namespace
 
 extern const MetricDef kAccuracyMetric, kTopMetric;
-const MetricDef kAccuracyMetric = {
-    .name = "accuracy", .for_classes = true, .for_binary = true, .value = accuracy};
-const MetricDef kTopMetric = {
-    .name = "top3", .counted = "top", .for_classes = true, .value = accuracy};
+const MetricDef kAccuracyMetric = {.for_classes = true, .for_binary = true, .value = accuracy};
+const MetricDef kTopMetric = {.counted = "top", .for_classes = true, .value = accuracy};
 
 }  // namespace loom::core

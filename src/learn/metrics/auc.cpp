@@ -54,6 +54,6 @@ double auc(const ScoredOutputs& s, size_t) {
 }  // namespace
 
 extern const MetricDef kAucMetric;
-const MetricDef kAucMetric = {.name = "auc", .for_classes = true, .for_binary = true, .value = auc};
+const MetricDef kAucMetric = {.for_classes = true, .for_binary = true, .value = auc};
 
 }  // namespace loom::core

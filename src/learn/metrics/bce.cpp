@@ -21,6 +21,6 @@ double binary_cross_entropy(const ScoredOutputs& s, size_t) {
 }  // namespace
 
 extern const MetricDef kBceMetric;
-const MetricDef kBceMetric = {.name = "bce", .for_binary = true, .value = binary_cross_entropy};
+const MetricDef kBceMetric = {.for_binary = true, .value = binary_cross_entropy};
 
 }  // namespace loom::core

@@ -48,6 +48,6 @@ double ece(const ScoredOutputs& s, size_t) {
 }  // namespace
 
 extern const MetricDef kEceMetric;
-const MetricDef kEceMetric = {.name = "ece", .for_classes = true, .for_binary = true, .value = ece};
+const MetricDef kEceMetric = {.for_classes = true, .for_binary = true, .value = ece};
 
 }  // namespace loom::core

@@ -26,6 +26,6 @@ double macro_f1(const ScoredOutputs& s, size_t) {
 }  // namespace
 
 extern const MetricDef kMacroF1Metric;
-const MetricDef kMacroF1Metric = {.name = "macro_f1", .for_classes = true, .value = macro_f1};
+const MetricDef kMacroF1Metric = {.for_classes = true, .value = macro_f1};
 
 }  // namespace loom::core

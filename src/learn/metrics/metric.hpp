@@ -1,12 +1,13 @@
-// Metrics by name. Each is one row in a file of this folder; scores.cpp lists the rows. Code
-// elsewhere asks the row, and never which metric it is. Sums are in double, in the order of the
-// samples.
+// Metrics. Each is one row in a file of this folder; registry.cpp, which is generated from
+// api/options/training.toml, lists the rows. Code elsewhere asks the row, and never which metric it
+// is. Sums are in double, in the order of the samples.
 #pragma once
 
 #include <limits>
 #include <span>
 
 #include "learn/data/dataset.hpp"
+#include "loom/training_kinds.hpp"
 
 namespace loom::core {
 
@@ -34,12 +35,13 @@ inline double fraction(double part, double of) {
 std::vector<double> probabilities_of(std::span<const float> row);
 
 struct MetricDef {
-  const char* name;
-  const char* counted = nullptr;  // before a number: "top", of top1, top2 ...; `name` is an example
+  const char* counted = nullptr;  // before a number: "top" of top1, top2 ...
   bool for_classes = false;
   bool for_binary = false;  // targets 0 and 1
   bool for_numbers = false;
   double (*value)(const ScoredOutputs& scored, size_t number);  // number: of `counted`, else 1
 };
+
+const MetricDef& metric_def(loom::MetricKind value);  // registry.cpp
 
 }  // namespace loom::core

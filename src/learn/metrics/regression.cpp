@@ -23,7 +23,7 @@ double determination(const ScoredOutputs& s, size_t) {
 }  // namespace
 
 extern const MetricDef kMaeMetric, kR2Metric;
-const MetricDef kMaeMetric = {.name = "mae", .for_numbers = true, .value = mean_absolute_error};
-const MetricDef kR2Metric = {.name = "r2", .for_numbers = true, .value = determination};
+const MetricDef kMaeMetric = {.for_numbers = true, .value = mean_absolute_error};
+const MetricDef kR2Metric = {.for_numbers = true, .value = determination};
 
 }  // namespace loom::core

@@ -9,19 +9,16 @@
 
 namespace loom::core {
 
-extern const MetricDef kAccuracyMetric, kTopMetric, kMacroF1Metric, kAucMetric, kEceMetric,
-    kBceMetric, kMaeMetric, kR2Metric;
-
 namespace {
 
-// Every metric, in the order of messages.
-const MetricDef* const kMetricRows[] = {&kAccuracyMetric, &kTopMetric, &kMacroF1Metric, &kAucMetric,
-                                        &kEceMetric,      &kBceMetric, &kMaeMetric,     &kR2Metric};
+// A metric, and the number in its name: the 3 of "top3", else 1.
+struct NamedMetric {
+  const MetricDef* def = nullptr;  // null: no metric has the name
+  size_t number = 0;
+};
 
 // The 3 of "top3"; 0: another name.
-size_t number_of(const MetricDef& metric, std::string_view name) {
-  if (metric.counted == nullptr) return name == metric.name ? 1 : 0;
-  const std::string_view prefix = metric.counted;
+size_t number_of(std::string_view prefix, std::string_view name) {
   if (!name.starts_with(prefix)) return 0;
   size_t number = 0;
   const char* const last = name.data() + name.size();
@@ -29,12 +26,23 @@ size_t number_of(const MetricDef& metric, std::string_view name) {
   return code == std::errc() && end == last ? number : 0;
 }
 
-// Returns null if there is no such metric.
-const MetricDef* find_metric(std::string_view name) {
-  for (const MetricDef* metric : kMetricRows) {
-    if (number_of(*metric, name) > 0) return metric;
+// Every name, in the order of messages.
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (uint8_t i = 0; metric_name(static_cast<MetricKind>(i)) != "unknown"; ++i)
+    names.emplace_back(metric_name(static_cast<MetricKind>(i)));
+  return names;
+}
+
+NamedMetric find_metric(std::string_view name) {
+  const std::vector<std::string> names = metric_names();
+  for (size_t i = 0; i < names.size(); ++i) {
+    const MetricDef& def = metric_def(static_cast<MetricKind>(i));
+    if (def.counted == nullptr && name == names[i]) return {&def, 1};
+    const size_t number = def.counted != nullptr ? number_of(def.counted, name) : 0;
+    if (number > 0) return {&def, number};
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace
@@ -58,10 +66,7 @@ std::vector<double> probabilities_of(std::span<const float> row) {
 
 Status check_metrics(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (find_metric(name) != nullptr) continue;
-    std::vector<std::string> known;
-    for (const MetricDef* metric : kMetricRows) known.emplace_back(metric->name);
-    return unknown_word("metric", name, known);
+    if (find_metric(name).def == nullptr) return unknown_word("metric", name, metric_names());
   }
   return {};
 }
@@ -78,7 +83,7 @@ Result<MetricScores> MetricScores::create(const std::vector<std::string>& names,
       return invalid(cat("metric ", name, " is not for ", loss_name(loss.kind),
                          ", whose outputs are no classes"));
     if (!loss.heads.empty()) return invalid(cat("metric ", name, " is for one head alone"));
-    const MetricDef& metric = *find_metric(name);
+    const MetricDef& metric = *find_metric(name).def;
     const bool binary = !data.has_labels() && loss.has_binary_targets();
     const bool fits = data.has_labels() ? metric.for_classes
                       : binary          ? metric.for_binary
@@ -108,8 +113,8 @@ std::vector<MetricValue> MetricScores::values() const {
   const ScoredOutputs scored{*data_, static_cast<size_t>(width_), rows_, outputs_};
   std::vector<MetricValue> all;
   for (const std::string& name : names_) {
-    const MetricDef& metric = *find_metric(name);
-    all.push_back({name, metric.value(scored, number_of(metric, name))});
+    const NamedMetric metric = find_metric(name);
+    all.push_back({name, metric.def->value(scored, metric.number)});
   }
   return all;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "learn/rules/rule.hpp"
 #include "ops/recording/program.hpp"
 
 namespace loom::core {
@@ -266,7 +267,7 @@ Status check_lbfgs(const TrainStepOptions& o) {
     return invalid("lbfgs goes neither with clipping nor with native training; leave them out");
   if (o.lookahead.every > 0 || o.noise.std > 0)
     return invalid("lbfgs goes neither with lookahead nor with noise of gradients; leave them out");
-  if (o.rule.kind != Rule::back_propagation)
+  if (!rule_def(o.rule.kind).end_to_end)
     return invalid("L-BFGS follows the gradient of the loss; choose another optimizer or rule");
   if (!o.rules.rates.empty())
     return invalid("lbfgs has one rate for all parameters; leave rate_for out");

@@ -14,6 +14,7 @@
 #include "learn/loss/predictions.hpp"
 #include "learn/optimizer/drawn_targets.hpp"
 #include "learn/optimizer/optimizer.hpp"
+#include "learn/rules/rule.hpp"
 #include "ops/recording/program.hpp"
 
 namespace loom::core {
@@ -24,7 +25,7 @@ Status check_sophia(const TrainStepOptions& o) {
   if (loss_def(o.loss.kind).likelihood == Likelihood::none)
     return invalid(cat("sophia draws targets from predictions of softmax_ce and mse, not of ",
                        loss_name(o.loss.kind), "; choose another optimizer"));
-  if (o.rule.kind != Rule::back_propagation)
+  if (!rule_def(o.rule.kind).end_to_end)
     return invalid(cat("sophia does not go with the rule ", rule_name(o.rule.kind),
                        "; choose another optimizer"));
   if (*o.optimizer.inverse_every < 1)

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "learn/rules/rule.hpp"
+
 namespace loom::core {
 namespace {
 
@@ -11,9 +13,7 @@ class Budgets {
  public:
   Budgets(Trace& trace, const TrainStepOptions& options, StepTensors& t)
       : s_(trace), options_(options), t_(t), n_(static_cast<float>(t.network.y.rows())) {
-    const Rule rule = options.rule.kind;
-    const bool gradients = rule == Rule::back_propagation || rule == Rule::chain;
-    step_ = (gradients ? 0.1f : 1.0f) * n_;
+    step_ = (rule_def(options.rule.kind).gradients ? 0.1f : 1.0f) * n_;
   }
 
   Status link(size_t block, const Tensor& output, const Tensor& signal, const Tensor& exact) {

@@ -1,5 +1,11 @@
 #include "learn/rules/forward_forward.hpp"
 
+#include <cmath>
+
+#include "base/text.hpp"
+#include "learn/loss/predictions.hpp"
+#include "learn/rules/signal_planner.hpp"
+
 namespace loom::core {
 namespace {
 
@@ -115,13 +121,50 @@ Status Contrast::hand_to(Differentiator& d, const StepTensors& t) const {
   return {};
 }
 
-Result<Contrast> record_contrast(Trace& trace, const Network& network,
-                                 const TrainStepOptions& options, const StepTensors& t,
-                                 const Tensor& dy) {
+namespace {
+
+// The patterns of labels.
+Status plan_labels(SignalPlanner& planner) {
+  const Network& network = planner.network;
+  const TrainStepOptions& options = planner.options;
+  const Shape& x = network.input();
+  if (!options.loss.has_classes() || !options.class_ids || options.loss.heads.size() > 1)
+    return invalid("forward-forward tells right labels from wrong: it is for labels, one head");
+  if (takes_ids(network.cells()[0].node.config))
+    return planner.refused(0,
+                           "takes ids, and forward-forward adds a pattern to numbers; choose dfa");
+  if (predictions_of(network).rows() != x[0])
+    return invalid("forward-forward needs one prediction per sample");
+  if (planner.plan.cuts.empty())
+    return invalid("forward-forward needs a layer with parameters in front of the last");
+  const int64_t classes = predictions_of(network).last(), numbers = x.count() / x[0];
+  if (classes < 2) return invalid("forward-forward needs at least two classes");
+  if (classes > kMaxRuleNumbers / numbers)
+    return invalid(cat("the patterns of ", classes, " labels are too large"));
+  Tensor& labels = planner.plan.labels;
+  LOOM_ASSIGN(labels, planner.random(Shape{classes, numbers}, network.cells().size()));
+  const float scale = options.rule.label_scale * std::sqrt(static_cast<float>(classes));
+  for (int64_t i = 0; i < classes * numbers; ++i) labels.f32()[i] *= scale;
+  return {};
+}
+
+Result<Contrast> contrast(Trace& trace, const Network& network, const TrainStepOptions& options,
+                          const StepTensors& t, const Tensor& dy) {
   if (t.plan == nullptr) return Contrast();  // a plan of memory alone
   if (t.targets.empty())
     return invalid("forward-forward needs labels, which a loss of the caller's own does not give");
   return Contrasts(trace, network, options, t).record(dy);
 }
+
+constexpr RuleOption kOptions[] = {
+    {"rule_threshold", &RuleSpec::threshold},
+    {"rule_label_scale", &RuleSpec::label_scale},
+    {.key = "rule_temperature", .real = &RuleSpec::temperature, .unless_zero = true}};
+
+}  // namespace
+
+extern const RuleDef kForwardForwardRule;
+const RuleDef kForwardForwardRule = {
+    .options = kOptions, .plan = plan_labels, .contrast = contrast};
 
 }  // namespace loom::core

@@ -16,16 +16,12 @@
 
 namespace loom::core {
 
-// Outputs at the cuts in both passes, and the gradients of their losses.
+// The result of RuleDef::contrast: outputs at the cuts in both passes, and the gradients of their
+// losses.
 struct Contrast {
   std::vector<Tensor> outputs, gradients;
   // Gives them to `d`, and stops the gradient of the loss at every cut of the pass in `t`.
   Status hand_to(Differentiator& d, const StepTensors& t) const;
 };
-
-// Records both passes. dy: the gradient of the prediction, a matrix.
-Result<Contrast> record_contrast(Trace& trace, const Network& network,
-                                 const TrainStepOptions& options, const StepTensors& t,
-                                 const Tensor& dy);
 
 }  // namespace loom::core

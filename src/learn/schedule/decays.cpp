@@ -6,25 +6,26 @@
 namespace loom::core {
 namespace {
 
-double decayed(const ScheduleSpec& s, int64_t times) {
-  return s.rate * power(s.gamma, static_cast<double>(times));
+double decayed(const Schedule& s, const SchedulePoint& at, int64_t times) {
+  return at.rate * power(s.gamma, static_cast<double>(times));
 }
 
-double constant_rate(const ScheduleSpec& s, const SchedulePoint&) {
-  return s.rate;
+double constant_rate(const Schedule&, const SchedulePoint& at) {
+  return at.rate;
 }
-double step_rate(const ScheduleSpec& s, const SchedulePoint& at) {
-  return decayed(s, at.epoch / std::max<int64_t>(s.every, 1));
+double step_rate(const Schedule& s, const SchedulePoint& at) {
+  return decayed(s, at, at.epoch / std::max<int64_t>(s.every, 1));
 }
-double multi_step_rate(const ScheduleSpec& s, const SchedulePoint& at) {
-  return decayed(s, std::count_if(s.milestones.begin(), s.milestones.end(),
-                                  [&](int64_t m) { return at.run_epoch >= m; }));
+double multi_step_rate(const Schedule& s, const SchedulePoint& at) {
+  return decayed(s, at, std::count_if(s.milestones.begin(), s.milestones.end(), [&](int64_t m) {
+                   return at.run_epoch >= m;
+                 }));
 }
-double exponential_rate(const ScheduleSpec& s, const SchedulePoint& at) {
-  return decayed(s, at.epoch);
+double exponential_rate(const Schedule& s, const SchedulePoint& at) {
+  return decayed(s, at, at.epoch);
 }
-double plateau_rate(const ScheduleSpec& s, const SchedulePoint& at) {
-  return decayed(s, at.drops);
+double plateau_rate(const Schedule& s, const SchedulePoint& at) {
+  return decayed(s, at, at.drops);
 }
 
 }  // namespace

@@ -6,19 +6,19 @@
 namespace loom::core {
 namespace {
 
-double cosine_rate(const ScheduleSpec& s, const SchedulePoint& at) {
-  return from_floor(s, half_cosine(at.share));
+double cosine_rate(const Schedule& s, const SchedulePoint& at) {
+  return from_floor(s, at, half_cosine(at.share));
 }
-double cosine_restarts_rate(const ScheduleSpec& s, const SchedulePoint& at) {
+double cosine_restarts_rate(const Schedule& s, const SchedulePoint& at) {
   const int64_t period = std::max<int64_t>(s.every, 1) * at.per_epoch;
   return from_floor(
-      s, half_cosine(static_cast<double>(at.step % period) / static_cast<double>(period)));
+      s, at, half_cosine(static_cast<double>(at.step % period) / static_cast<double>(period)));
 }
-double linear_rate(const ScheduleSpec& s, const SchedulePoint& at) {
-  return s.rate + (s.floor - s.rate) * at.share;
+double linear_rate(const Schedule& s, const SchedulePoint& at) {
+  return at.rate + (s.floor - at.rate) * at.share;
 }
-double polynomial_rate(const ScheduleSpec& s, const SchedulePoint& at) {
-  return from_floor(s, power(1.0 - at.share, s.power));
+double polynomial_rate(const Schedule& s, const SchedulePoint& at) {
+  return from_floor(s, at, power(1.0 - at.share, s.power));
 }
 
 }  // namespace

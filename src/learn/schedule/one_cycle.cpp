@@ -5,11 +5,11 @@
 namespace loom::core {
 namespace {
 
-double one_cycle_rate(const ScheduleSpec& s, const SchedulePoint& at) {
+double one_cycle_rate(const Schedule&, const SchedulePoint& at) {
   constexpr double kRise = 0.3, kStart = 1.0 / 25.0, kEnd = 1e-4;
   const double t = at.share;
-  if (t < kRise) return s.rate * (1.0 + (kStart - 1.0) * half_cosine(t / kRise));
-  return s.rate * (kEnd + (1.0 - kEnd) * half_cosine((t - kRise) / (1.0 - kRise)));
+  if (t < kRise) return at.rate * (1.0 + (kStart - 1.0) * half_cosine(t / kRise));
+  return at.rate * (kEnd + (1.0 - kEnd) * half_cosine((t - kRise) / (1.0 - kRise)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace loom::core {
 
 // A step of a run, from the end of the warm-up on.
 struct SchedulePoint {
+  double rate = 0;        // at the start of the schedule
   int64_t step = 0;       // since the warm-up
   double share = 0;       // of the steps after it, 0 to 1
   int64_t epoch = 0;      // full ones since the warm-up
@@ -18,7 +19,7 @@ struct SchedulePoint {
 };
 
 struct ScheduleDef {
-  double (*rate)(const ScheduleSpec& spec, const SchedulePoint& at);
+  double (*rate)(const Schedule& schedule, const SchedulePoint& at);
   bool needs_total = false;  // the rate depends on how long the run is
 };
 
@@ -29,6 +30,6 @@ double power(double base, double exponent);
 // (1 + cos(pi t)) / 2: from 1 at 0 to 0 at 1.
 double half_cosine(double t);
 // A share of the way from the floor to the rate.
-double from_floor(const ScheduleSpec& spec, double share);
+double from_floor(const Schedule& schedule, const SchedulePoint& at, double share);
 
 }  // namespace loom::core

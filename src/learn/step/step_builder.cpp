@@ -7,6 +7,7 @@
 #include "learn/loss/predictions.hpp"
 #include "learn/optimizer/optimizer.hpp"
 #include "learn/rules/forward_forward.hpp"
+#include "learn/rules/rule.hpp"
 #include "learn/rules/signals.hpp"
 #include "learn/scribe.hpp"
 
@@ -385,7 +386,8 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
   TraceBuilder s(trace);
   // Tensors after it have no gradients, except for the passes that a rule adds.
   std::optional<Differentiator> late;
-  const bool contrasts = options.rule.kind == Rule::forward_forward;
+  const auto record_contrast = rule_def(options.rule.kind).contrast;
+  const bool contrasts = record_contrast != nullptr;
   LOOM_ASSIGN(const LossSeed seed, record_seed(trace, s, options, t, together, [&] {
                 if (!contrasts) late.emplace(trace);
               }));

@@ -437,6 +437,16 @@ Status OnnxReader::model_field(const ProtoReader& in, const ProtoField& f, ReadO
   return {};
 }
 
+namespace {
+
+// The bytes of a field of the outermost message end with the file.
+Error cut_short(Error error) {
+  if (error.message.ends_with(" remain")) error.message += "; copy or download it again";
+  return error;
+}
+
+}  // namespace
+
 Result<OnnxModel> OnnxReader::model() {
   OnnxModel out;
   ReadOnce once;
@@ -444,8 +454,9 @@ Result<OnnxModel> OnnxReader::model() {
     return bad_file(cat("more than ", kMaxOnnxFile, " bytes, which no ONNX file has"), where_, 0);
   ProtoReader in(file_, where_, "ModelProto");
   while (!in.done()) {
-    LOOM_ASSIGN(const ProtoField f, in.next());
-    LOOM_TRY(model_field(in, f, once, out));
+    Result<ProtoField> f = in.next();
+    if (!f.ok()) return cut_short(f.error());
+    LOOM_TRY(model_field(in, *f, once, out));
   }
   if (!once.has(7)) return in.error("has no graph: this is no ONNX model");
   if (out.ir_version < 1 || out.opsets.empty())

@@ -5,6 +5,8 @@
 #include "bridge/network_json.hpp"
 #include "io/bytes/hash.hpp"
 #include "learn/optimizer/optimizer.hpp"
+#include "learn/rules/rule.hpp"
+#include "learn/schedule/fields.hpp"
 #include "learn/schedule/schedule.hpp"
 #include "loom/augment.hpp"
 #include "train_io/weights/training_parts.hpp"
@@ -237,6 +239,29 @@ void add_optimizer(const Optimizer& optimizer, JsonValue& out) {
   }
 }
 
+void add_rule(const RuleSpec& rule, JsonValue& out) {
+  const RuleDef& def = rule_def(rule.kind);
+  if (def.end_to_end) return;
+  out.add("rule", text(rule_name(rule.kind)));
+  if (rule.has_budgets()) out.add("rule_gate", real(rule.min_budget()));
+  for (const RuleOption& option : def.options) {
+    const float value = rule.*option.real;
+    if (!option.unless_zero || value > 0) out.add(option.key, real(value));
+  }
+}
+
+JsonValue json_of(double value) {
+  return JsonValue::real(value);
+}
+JsonValue json_of(int64_t value) {
+  return JsonValue::integer(value);
+}
+JsonValue json_of(const std::vector<int64_t>& values) {
+  JsonValue list = JsonValue::array();
+  for (const int64_t value : values) list.push(JsonValue::integer(value));
+  return list;
+}
+
 }  // namespace
 
 void add_digest(SafeMetadata& metadata) {
@@ -276,18 +301,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
     for (const RateRule& r : o.step.rules.rates) rates.push_back(cat(r.pattern, "=", r.factor));
     add("rate_for", text(join(rates, ";")));
   }
-  if (o.step.rule.kind != Rule::back_propagation) {
-    add("rule", text(std::string(rule_name(o.step.rule.kind))));
-    const RuleSpec& rule = o.step.rule;
-    if (rule.has_beta()) add("rule_beta", real(rule.beta));
-    if (rule.has_budgets()) add("rule_gate", real(rule.min_budget()));
-    if (rule.kind == Rule::dtp) add("rule_noise", real(rule.noise));
-    if (rule.kind == Rule::dtp) add("rule_inverse_rate", real(rule.inverse_rate));
-    const bool contrasts = rule.kind == Rule::forward_forward;
-    if (contrasts) add("rule_threshold", real(rule.threshold));
-    if (contrasts) add("rule_label_scale", real(rule.label_scale));
-    if (contrasts && rule.temperature > 0) add("rule_temperature", real(rule.temperature));
-  }
+  add_rule(o.step.rule, out);
   if (o.step.average.decay > 0) add("ema", JsonValue::real(o.step.average.decay));
   if (o.step.average.from > 0) add("swa", JsonValue::integer(o.step.average.from));
   if (o.step.lookahead.every > 0) {
@@ -312,16 +326,8 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   add("clip", JsonValue::integer(static_cast<int64_t>(o.step.clip.kind)));
   add("clip_limit", real(o.step.clip.limit));
   add("schedule", text(schedule_name(o.schedule.kind)));
-  add("rate", JsonValue::real(o.schedule.rate));
-  add("floor", JsonValue::real(o.schedule.floor));
-  add("gamma", JsonValue::real(o.schedule.gamma));
-  add("power", JsonValue::real(o.schedule.power));
-  add("every", JsonValue::integer(o.schedule.every));
-  add("warmup", JsonValue::integer(o.schedule.warmup));
-  add("patience", JsonValue::integer(o.schedule.patience));
-  JsonValue milestones = JsonValue::array();
-  for (const int64_t m : o.schedule.milestones) milestones.push(JsonValue::integer(m));
-  add("milestones", std::move(milestones));
+  add("rate", JsonValue::real(o.rate));
+  each_field(o.schedule, [&](const char* key, const auto& value) { add(key, json_of(value)); });
   if (schedule_def(o.schedule.kind).needs_total) add(kEpochs, JsonValue::integer(o.epochs));
   return out;
 }

@@ -378,8 +378,8 @@ public abstract class TrainerSettings<T extends TrainerSettings<T>> {
   }
 
   /**
-   * Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece, bce, mae,
-   * r2.
+   * Metrics of validation and evaluation: accuracy, top3, macro_f1, auc, ece, bce, mae, r2; any
+   * number may replace the 3.
    */
   public T metrics(String... value) {
     return set("metrics", Named.of(value));
