@@ -9,8 +9,8 @@
                                 --base is the same
   tools/words.py --root DIR     another tree
 
-Generated files, test data, decisions, CHANGELOG.md and the seeds of corpora are not searched. The
-average number of words of a sentence of README.md is a count too.
+Generated files and pages, test data, decisions, CHANGELOG.md and the seeds of corpora are not
+searched. The average number of words of a sentence of README.md is a count too.
 """
 
 import argparse
@@ -34,7 +34,9 @@ LONG = "sentences of more than 25 words"
 FOLDERS = ("src", "include", "cli", "bindings", "web", "wasm", "tools", "scripts", "bench", "tests",
            "examples", "docs", "api", "cmake", "fuzz")  # fmt: skip
 LEFT_OUT = ("tests/data/", "tests/text/golden/", "tools/words", "docs/decisions/", "api/frozen/",
-            "node_modules/", "fuzz/corpus", "tests/tools/test_words.py")  # fmt: skip
+            "node_modules/", "fuzz/corpus", "tests/tools/test_words.py", "docs/reference/c/",
+           "docs/reference/cpp/", "docs/reference/python/", "docs/reference/typescript/",
+           "docs/reference/verbs.md", "docs/reference/errors.md")  # fmt: skip
 SLASHES = CPP_SUFFIXES | {".def", ".ts", ".js", ".mjs", ".rs", ".go", ".java", ".cs", ".dart"}
 HASHES = {".toml", ".cmake", ".sh", ".yml"}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Loom as it is installed: a stranger's programs, built against nothing but what
-`cmake --install` put into a folder, each way that README.md names.
+`cmake --install` put into a folder, each way that docs/how-to/cpp.md names.
 
   installed.py [PRESET]
 
@@ -23,12 +23,15 @@ sys.path.insert(0, str(ROOT / "tests" / "tools"))
 
 sys.dont_write_bytecode = True
 from counted import run_counted  # noqa: E402
+from markdown import blocks  # noqa: E402
 
 WORK = ROOT / "build" / "installed"
 PREFIX = WORK / "prefix"
 PRESET = "dev"
 EXAMPLES = ROOT / "examples"
 STORY = ROOT / "models" / "stories.entity"
+DOCS = ROOT / "docs"
+README, CPP, DEVICE = ROOT / "README.md", DOCS / "how-to/cpp.md", DOCS / "tutorials/device.md"
 
 # Megabytes of what is installed, stripped, and of a program that only opens a network and runs it.
 # Before one is raised docs/decisions says why.
@@ -43,18 +46,6 @@ foreach(name network chat)
 endforeach()
 """
 
-# The least that people embed: a network from a file, an array in, an array out.
-ASKS = """#include <cstdio>
-#include <loom/network.hpp>
-int main(int argc, char** argv) {
-  const float x[2] = {0.5f, -0.25f};
-  const loom::Network net = loom::Network::load(argc > 1 ? argv[1] : "").or_exit();
-  const loom::Tensor y = net.predict(loom::Tensor::view(x, {1, 2})).or_exit();
-  for (const float v : y.values<float>().or_exit()) std::printf("%g\\n", v);
-}
-"""
-
-
 def run(*command: str, cwd: Path = WORK, **more: str) -> str:
     environment = {**os.environ, **more}
     ran = subprocess.run(
@@ -64,6 +55,12 @@ def run(*command: str, cwd: Path = WORK, **more: str) -> str:
     if ran.returncode != 0:
         raise AssertionError(f"{shlex.join(command)}\n{ran.stdout[-4000:]}")
     return ran.stdout
+
+
+def mine(page: Path, language: str) -> list[str]:
+    """The blocks of a page that this test runs or compares."""
+    note = "run by tests/consumer/installed.py"
+    return [b.text for b in blocks(page) if b.note == note and b.language == language]
 
 
 def library_folder() -> Path:
@@ -95,8 +92,7 @@ class Installed(unittest.TestCase):
     def check(self, folder: Path, **environment: str):
         """Both programs do what they say."""
         printed = run(str(folder / "network"), cwd=folder, **environment)
-        self.assertIn("82 parameters", printed)
-        self.assertIn("the same bits", printed)
+        self.assertEqual([printed], mine(README, "text"))
         story = run(str(folder / "chat"), str(STORY), cwd=folder, **environment)
         self.assertIn("40 tokens, perplexity", story)
 
@@ -129,13 +125,12 @@ class Installed(unittest.TestCase):
     def test_pkg_config_knows_what_the_static_library_needs(self):
         self.check(self.with_pkg_config("pkg-static", "--static"))
 
-    def test_the_readme_shows_lines_of_the_example_that_is_built_here(self):
-        blocks = re.findall(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-        shown = [block for block in blocks if "Network::sequential" in block]
-        self.assertEqual(len(shown), 1)
+    def test_the_pages_show_lines_of_the_example_that_is_built_here(self):
         whole = [line.strip() for line in (EXAMPLES / "network.cpp").read_text().splitlines()]
-        for line in filter(None, map(str.strip, shown[0].splitlines())):
-            self.assertIn(line, whole)
+        for page in (README, CPP):
+            [shown] = mine(page, "cpp")
+            for line in filter(None, map(str.strip, shown.splitlines())):
+                self.assertIn(line, whole)
 
     def test_headers_include_each_other_and_the_standard_library_only(self):
         for header in sorted((PREFIX / "include" / "loom").glob("*.hpp")):
@@ -159,7 +154,7 @@ class Installed(unittest.TestCase):
     def test_what_is_installed_keeps_its_budget(self):
         folder = WORK / "asks"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "asks.cpp").write_text(ASKS)
+        (folder / "asks.cpp").write_text(mine(DEVICE, "cpp")[0])
         run(compiler(), "-std=c++20", "-O2", "asks.cpp", f"-I{PREFIX / 'include'}", "-o", "asks",
             str(library_folder() / "libloom.a"), "-Wl,--gc-sections", "-s", "-lpcre2-8", "-lz",
             "-lpthread", "-ldl", cwd=folder)
@@ -171,6 +166,18 @@ class Installed(unittest.TestCase):
         for name, size in sizes.items():
             print(f"size: {name}: {size / 1e6:.2f} MB, budget {BUDGETS[name]:.1f} MB")
             self.assertLess(size / 1e6, BUDGETS[name], name)
+        self.check_device(folder)
+
+    def check_device(self, folder: Path):
+        """The page of devices: its first block trains, its program prints what it shows."""
+        if not (folder / "examples").is_symlink():
+            (folder / "examples").symlink_to(EXAMPLES)
+        for name in ("fruit.json", "fruit.entity"):
+            (folder / name).unlink(missing_ok=True)
+        train = next(b.text for b in blocks(DEVICE) if b.language == "sh")
+        path = f"{PREFIX / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        run("bash", "-e", "-c", train, cwd=folder, PATH=path)
+        self.assertEqual([run("./asks", "fruit.entity", cwd=folder)], mine(DEVICE, "text"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-# Additions of run.py to the project that README.md shows. CMake reads this file after its project()
+# Additions of run.py to the project that docs/how-to/cpp.md shows. CMake reads this file after its project()
 # line.
 add_library(plugin SHARED ${CMAKE_CURRENT_LIST_DIR}/plugin.cpp)
 target_link_libraries(plugin PRIVATE loom::loom)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Loom as the library of another project. The project of README.md, under "From C++", is built
+"""Loom as the library of another project. The project of docs/how-to/cpp.md, is built
 unchanged in a folder of its own, beside a shared library that has Loom: the parts for inference,
 or all with --whole, a step of bench/nightly.sh.
 
@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 from counted import run_counted  # noqa: E402
 from markdown import block_of  # noqa: E402
 
-README, SECTION = ROOT / "README.md", "From C++"
+PAGE, SECTION = ROOT / "docs" / "how-to" / "cpp.md", "From C++"
 WORK = ROOT / "build" / "consumer"
 WHOLE = "--whole" in sys.argv[1:]
 STORY = "models/stories.entity"
@@ -52,13 +52,13 @@ def run(*command: str, cwd: Path = WORK) -> str:
 
 
 class Project:
-    """A folder with CMakeLists.txt, hello.cpp and, as README.md says, Loom in `loom`."""
+    """A folder with CMakeLists.txt, hello.cpp and, as docs/how-to/cpp.md says, Loom in `loom`."""
 
     def __init__(self, name: str, cmake: str):
         self.source, self.build = WORK / name, WORK / name / "build"
         self.source.mkdir(parents=True, exist_ok=True)
         self.write("CMakeLists.txt", cmake)
-        self.write("hello.cpp", block_of(README, SECTION, "cpp"))
+        self.write("hello.cpp", block_of(PAGE, SECTION, "cpp"))
         if not (self.source / "loom").is_symlink():
             (self.source / "loom").symlink_to(ROOT)
 
@@ -102,11 +102,11 @@ class Subdirectory(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.project = Project("subdirectory", block_of(README, SECTION, "cmake"))
+        cls.project = Project("subdirectory", block_of(PAGE, SECTION, "cmake"))
         more = f"-DCMAKE_PROJECT_hello_INCLUDE={HERE / 'more.cmake'}"
         part = f"-DLOOM_MINIMAL={'OFF' if WHOLE else 'ON'}"
         cls.options = [*OWN, "-DCMAKE_UNITY_BUILD=ON", part, more]
-        cls.printed = cls.project.follow(block_of(README, SECTION, "sh"), *cls.options)
+        cls.printed = cls.project.follow(block_of(PAGE, SECTION, "sh"), *cls.options)
         cls.cache = cls.project.cache()  # before FetchContent adds names of its own
 
     def test_the_commands_of_the_readme_end_in_a_story(self):
@@ -123,9 +123,9 @@ class Subdirectory(unittest.TestCase):
         here = "${CMAKE_CURRENT_SOURCE_DIR}/loom\" BINARY_DIR \"${CMAKE_BINARY_DIR}/loom"
         self.project.write("CMakeLists.txt", FETCHED.replace(str(ROOT), here))
         try:
-            printed = self.project.follow(block_of(README, SECTION, "sh"), *self.options)
+            printed = self.project.follow(block_of(PAGE, SECTION, "sh"), *self.options)
         finally:
-            self.project.write("CMakeLists.txt", block_of(README, SECTION, "cmake"))
+            self.project.write("CMakeLists.txt", block_of(PAGE, SECTION, "cmake"))
         self.assertIn("\nOnce upon a time, there was a brave boy named Jacob.", printed)
 
     def test_sources_of_the_project_get_the_public_headers_and_no_flag_of_ours(self):

@@ -1,5 +1,5 @@
 // Error messages: for every command the common mistakes, each with its exit code and its exact line
-// on stderr. The codes are the table of README.md.
+// on stderr. docs/reference/program.md has the codes.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>

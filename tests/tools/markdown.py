@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _NOTE = re.compile(r"<!-- (.*) -->")
+# A table whose last column is run: of commands, or of code that another test runs.
+_COLUMN = re.compile(r"<!-- run the last column(?: (by .*))? -->")
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,22 @@ def blocks(file: Path) -> list[Block]:
             opened = -1
         elif opened < 0 and line.startswith("#"):
             heading = line.lstrip("# ")
+        elif opened < 0 and (column := _COLUMN.fullmatch(line)):
+            text, note = last_column(lines[i + 3 :]), f"run {column[1]}" if column[1] else ""
+            found.append(Block(i + 2, heading, "python" if note else "sh", text, note))
     return found
+
+
+def last_column(rows: list[str]) -> str:
+    """The code of the last cell of each row of a table, a line each; ends with the table."""
+    out = ""
+    for row in rows:
+        if not row.startswith("|"):
+            break
+        cells = re.split(r"(?<!\\)\|", row.strip().strip("|"))
+        for code in re.findall("`([^`]*)`", cells[-1]):
+            out += code.replace("\\|", "|") + "\n"
+    return out
 
 
 def block_of(file: Path, heading: str, language: str) -> str:

@@ -48,8 +48,8 @@ class Docs(unittest.TestCase):
                 with self.subTest(room=room):
                     self.assertIn(f"src/{room}", folders)
 
-    def test_the_readme_shows_the_program_of_the_examples(self):
-        shown = block_of(ROOT / "README.md", "From C++", "cpp")
+    def test_the_page_of_cpp_shows_the_program_of_the_examples(self):
+        shown = block_of(ROOT / "docs" / "how-to" / "cpp.md", "From C++", "cpp")
         self.assertEqual(shown, (ROOT / "examples" / "hello.cpp").read_text())
 
     def test_the_readme_counts_what_the_tables_hold(self):
@@ -74,9 +74,26 @@ class Docs(unittest.TestCase):
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
     def test_every_decision_is_in_the_index(self):
-        index = (ROOT / "docs" / "README.md").read_text()
-        for decision in sorted((ROOT / "docs" / "decisions").glob("*.md")):
-            self.assertIn(f"(decisions/{decision.name})", index)
+        index = (ROOT / "docs" / "decisions" / "README.md").read_text()
+        for decision in sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")):
+            self.assertIn(f"({decision.name})", index)
+
+    def test_every_page_is_in_an_index(self):
+        folders = ("tutorials", "how-to", "explanation", "reference", "coming-from", "")
+        index = "".join((ROOT / "docs" / f / "README.md").read_text() for f in folders)
+        for page in [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*/*.md")]:
+            if page.parent.name != "decisions" and page.name != "README.md":
+                with self.subTest(page=page.name):
+                    self.assertRegex(index, rf"\((?:[\w./-]*/)?{re.escape(page.name)}[)#]")
+
+    def test_the_generated_pages_are_what_their_programs_write(self):
+        for tool in ("reference.py", "same_bits.py"):
+            command = [sys.executable, str(ROOT / "tools" / tool), "--check"]
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            self.assertEqual((ran.returncode, ran.stdout + ran.stderr), (0, ""))
+
+    def test_the_readme_fits_on_a_few_screens(self):
+        self.assertLess(len((ROOT / "README.md").read_text().split()), 1500)
 
     def test_the_architecture_stays_short(self):
         self.assertLessEqual(len((ROOT / "ARCHITECTURE.md").read_text().splitlines()), 250)
