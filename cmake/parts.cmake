@@ -35,6 +35,9 @@ set(LOOM_SOUND_HERE ${LOOM_SOUND})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
   set(LOOM_SOUND_HERE OFF)
 endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
+  list(APPEND LOOM_LEFT_OUT "^media/netpbm")
+endif()
 if(NOT LOOM_SOUND_HERE)
   list(APPEND LOOM_LEFT_OUT "^media/sound_library")
 endif()
@@ -75,7 +78,7 @@ if(LOOM_MINIMAL)
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()
   # Only the parts of media that read and write the description of a file remain.
-  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evolve/" "^telemetry/" "^lab/"
+  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|netpbm|picture|png|sound|wave)" "^mesh/" "^evolve/" "^telemetry/" "^lab/"
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   # The rows of losses, which files of networks name.
   set(LOOM_ONLY_learn "loss/.*")

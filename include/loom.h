@@ -698,6 +698,12 @@ LOOM_EXPORT loom_status loom_dataset_lengths(const loom_dataset *dataset, loom_a
 LOOM_EXPORT loom_status loom_dataset_with_input(const loom_dataset *dataset, const char *name,
     const loom_tensor *values, loom_dataset **out);
 
+/* The same samples with names of their classes: label i has names[i], and the network keeps
+ * them. `*out` is transferred. Errors: invalid_argument (no labels, or fewer names than
+ * classes). */
+LOOM_EXPORT loom_status loom_dataset_with_classes(const loom_dataset *dataset,
+    const char *const *names, int64_t count, loom_dataset **out);
+
 /* round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
  * are transferred. Errors: invalid_argument (a part without samples). */
 LOOM_EXPORT loom_status loom_dataset_split(const loom_dataset *dataset, double share,
@@ -2915,6 +2921,8 @@ typedef struct loom_api {
   loom_status (*dataset_lengths)(const loom_dataset *dataset, loom_array **out);
   loom_status (*dataset_with_input)(const loom_dataset *dataset, const char *name,
       const loom_tensor *values, loom_dataset **out);
+  loom_status (*dataset_with_classes)(const loom_dataset *dataset, const char *const *names,
+      int64_t count, loom_dataset **out);
   loom_status (*dataset_fold)(const loom_dataset *dataset, int64_t number, int64_t count,
       const loom_split_options *options, loom_dataset **first, loom_dataset **second);
   loom_status (*dataset_json)(const loom_dataset *dataset, char **out);

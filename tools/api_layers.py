@@ -502,26 +502,6 @@ def generated(layers: Layers, mark: str) -> dict[str, str]:
 
 # ---- Python --------------------------------------------------------------------------------------
 
-PYTHON_TYPES = {"int": "int", "double": "float", "bool": "bool", "ints": "Axes"}
-LAYERS_TOP = '''\
-# {mark}
-# fmt: off
-"""The layers a network is made of, as plain values: a class per kind, with fields and defaults.
-
-A value that is out of range is an error of the call that makes a network of the layer. Lists take
-one number for all axes, or one per axis.
-"""
-
-from dataclasses import dataclass
-from typing import Sequence, Union
-
-from ._layer import Layer
-
-Axes = Union[int, Sequence[int]]
-
-'''
-
-
 def python_name(item: Field) -> str:
     """`in` is a word of the language, and features is a text there."""
     if item.off_on:
@@ -540,49 +520,9 @@ def plain_type(item: Field, types: dict[str, str], text: str) -> str:
     return text if item.off_on else types.get(item.type, text)
 
 
-def _python_text(text: str) -> str:
-    """`in` between brackets is a member, whose name in Python is in_."""
-    in_brackets = lambda m: re.sub(r"\bin\b", "in_", m[0])  # noqa: E731
-    return re.sub(r"\[[^\]]*\]", in_brackets, text).replace('"""', "'''")
-
-
 def listed(opening: str, items: list[str], closing: str, indent: str = "") -> list[str]:
     """opening item, item closing: on one line if it fits."""
     line = f"{indent}{opening}{', '.join(items)}{closing}"
     if len(line) <= WIDTH:
         return [line]
     return [f"{indent}{opening}", *(f"{indent}    {item}," for item in items), indent + closing]
-
-
-def _docstring(kind: Kind) -> list[str]:
-    lines = textwrap.wrap(f'"""{_python_text(kind.help)}', WIDTH, initial_indent="    ",
-                          subsequent_indent="    ")  # fmt: skip
-    if not kind.fields:
-        return [lines[0] + '"""'] if len(lines) == 1 else [*lines, '    """']
-    lines.append("")
-    for item in kind.arguments():
-        lines += textwrap.wrap(f"{python_name(item)}: {sentence(item)}", WIDTH,
-                               initial_indent="    ", subsequent_indent="        ")  # fmt: skip
-    return [*lines, '    """']
-
-
-def python(layers: Layers, mark: str) -> str:
-    out = []
-    for kind in layers.public():
-        fields = kind.arguments()
-        out += ["", "@dataclass(frozen=True)", f"class {kind.name}(Layer):", *_docstring(kind), ""]
-        if kind.children:
-            out.append("    children: Sequence[Layer] = ()")
-        for item in fields:
-            value = plain_default(item, layers.enums)
-            text = repr(tuple(value)) if isinstance(value, list) else repr(value)
-            default = "" if item.required else f" = {text}"
-            out.append(f"    {python_name(item)}: {plain_type(item, PYTHON_TYPES, 'str')}{default}")
-        if fields or kind.children:
-            out.append("")
-        names = [f'"{python_name(f)}": "{f.name}"' for f in fields]
-        out.append(f'    TYPE = "{kind.type}"')
-        out += listed("_NAMES = {", names, "}", "    ") + [""]
-    names = [f'"{kind.name}"' for kind in layers.public()]
-    out += ["", *listed("__all__ = [", names, "]"), ""]
-    return LAYERS_TOP.format(mark=mark) + "\n".join(out)

@@ -123,6 +123,20 @@ def _zeros(kind: str, options: list[Option]) -> list[str]:
     return ["# Defaults that are not 0.", f"{kind}_NONZERO = {{", *names, "}"]
 
 
+# Options that several functions of Python take as `**options`.
+PASSED_ON = ("Generate",)
+
+
+def _keywords(struct: Struct, v: Vocabulary) -> list[str]:
+    """Options as keywords, for functions that pass them on."""
+    name = struct.name.removesuffix("Options")
+    if name not in PASSED_ON:
+        return []
+    rows = [f"    {o.name}: {hint(o, v)}" for o in shown(struct, v) if o.name != "json_schema"]
+    return ["", "", f"class {name}Keywords(TypedDict, total=False):",
+            f'    """Keywords that are {struct.name}."""', "", *rows]  # fmt: skip
+
+
 CLASSES = {"rmsprop": "RmsProp", "adamw": "AdamW", "nadam": "NAdam", "radam": "RAdam"}
 
 
@@ -134,7 +148,7 @@ def class_name(kind: str) -> str:
 def module(vocabularies: list[Vocabulary], mark: str) -> str:
     """Classes and literals. A struct that a user fills is the parameters of a function."""
     doc = '"""Options: names of values, and classes of what has constants of its own."""'
-    typing = "ClassVar, Dict, Literal, Optional, Sequence, Type"
+    typing = "ClassVar, Dict, Literal, Mapping, Optional, Sequence, Type, TypedDict"
     lines = [f"# {mark}", doc, "", "from dataclasses import dataclass",
              f"from typing import {typing}", ""]  # fmt: skip
     for v in vocabularies:
@@ -154,7 +168,7 @@ def module(vocabularies: list[Vocabulary], mark: str) -> str:
         lines += [f"# Parameters that are {struct.name}.",
                   f"{kind.upper()}_OPTIONS = (", *names, ")"]  # fmt: skip
         if struct.rows:
-            lines += _zeros(kind.upper(), shown(struct, v))
+            lines += [*_zeros(kind.upper(), shown(struct, v)), *_keywords(struct, v)]
     return "\n".join([*lines, ""])
 
 

@@ -19,6 +19,7 @@ import api_frozen
 import api_go
 import api_java
 import api_layers
+import api_layers_python
 import api_layers_docs
 import api_options
 import api_options_c
@@ -447,7 +448,7 @@ def generated(root: Path = ROOT) -> dict[str, str]:
         "tests/capi/frozen.c": api_frozen.write_asserts(frozen, api.abi, MARK),
         "tests/capi/layout.c": write_layout(api),
         "bindings/python/loom/_ffi.py": write_ffi(api, table),
-        "bindings/python/loom/layers.py": api_layers.python(layers, MARK),
+        "bindings/python/loom/layers.py": api_layers_python.python(layers, MARK),
         "bindings/rust/src/sys.rs": api_rust.write_sys(api, table, MARK),
         "bindings/rust/src/enums.rs": api_rust.write_enums(api, MARK),
         "bindings/go/constants.go": api_go.write_constants(api, MARK),

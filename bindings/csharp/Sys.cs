@@ -2982,6 +2982,14 @@ namespace Loom
             DatasetHandle dataset, IntPtr name, IntPtr values, out DatasetHandle @out
         );
 
+        /// <summary>The same samples with names of their classes: label i has names[i], and the
+        /// network keeps them. `*out` is transferred. Errors: invalid_argument (no labels, or fewer
+        /// names than classes).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dataset_with_classes(
+            DatasetHandle dataset, IntPtr names, long count, out DatasetHandle @out
+        );
+
         /// <summary>round(share * n) samples, and the rest; drawn by class where every sample has
         /// one label. Both are transferred. Errors: invalid_argument (a part without
         /// samples).</summary>

@@ -18,7 +18,7 @@ except ImportError:
 def writer(path: str) -> zipfile.ZipFile:
     if zopfli is None:
         return zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
-    return zopfli.ZipFile(path, "w", zipfile.ZIP_DEFLATED, iterations=1)
+    return zopfli.ZipFile(path, "w", zipfile.ZIP_DEFLATED, iterations=3, block_splitting_max=0)
 
 
 def repack(path: str) -> None:

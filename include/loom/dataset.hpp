@@ -142,6 +142,9 @@ class LOOM_API Dataset {
   // `name` is the name of that input. values: [n, sample], ids or numbers like x. Errors:
   // invalid_argument.
   Result<Dataset> with_input(const std::string& name, const Tensor& values) const;
+  // The same samples with names of their classes: label i has names[i]. Errors: invalid_argument
+  // (no labels, or a label without a name).
+  Result<Dataset> with_classes(const std::vector<std::string>& names) const;
   std::vector<std::string> further_inputs() const;  // names of the additional inputs
   // Samples [first, first + count) of an additional input. Errors: not_found.
   Result<Tensor> input(const std::string& name, int64_t first, int64_t count) const;

@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 284,
+      1, 285,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -124,6 +124,7 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_dataset_from_sequences,
       &loom_dataset_lengths,
       &loom_dataset_with_input,
+      &loom_dataset_with_classes,
       &loom_dataset_fold,
       &loom_dataset_json,
       &loom_options_new,

@@ -8,6 +8,9 @@ namespace loom::core {
 
 bool is_png(std::span<const std::byte> head);
 bool is_jpeg(std::span<const std::byte> head);
+bool is_netpbm(std::span<const std::byte> head);
+Result<Image> decode_netpbm(std::span<const std::byte> bytes, const std::string& where,
+                            const MemoryBudget& memory);
 Result<Image> decode_png(std::span<const std::byte> bytes, const std::string& where,
                          const MemoryBudget& memory);
 Result<Image> decode_jpeg(std::span<const std::byte> bytes, const std::string& where,

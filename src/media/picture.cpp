@@ -26,7 +26,16 @@ bool is_jpeg(std::span<const std::byte> head) {
   return begins_with<3>(head, {0xff, 0xd8, 0xff});
 }
 
+#ifdef __wasm__  // a page decodes images itself
+constexpr bool kHasNetpbm = false;
+#else
+constexpr bool kHasNetpbm = true;
+#endif
+
 bool is_picture(std::span<const std::byte> head) {
+  if constexpr (kHasNetpbm) {
+    if (is_netpbm(head)) return true;
+  }
   return is_png(head) || is_jpeg(head);
 }
 
@@ -55,7 +64,7 @@ std::string_view unread_picture(std::span<const std::byte> head) {
 }  // namespace
 
 bool is_picture_name(std::string_view name) {
-  return ends_in(name, {".png", ".jpg", ".jpeg"});
+  return ends_in(name, {".png", ".jpg", ".jpeg", ".pnm", ".ppm", ".pgm"});
 }
 
 bool is_unread_picture_name(std::string_view name) {
@@ -102,6 +111,9 @@ Image oriented(Image image, int orientation) {
 
 Result<Image> decode_picture(std::span<const std::byte> bytes, const std::string& where,
                              const MemoryBudget& memory) {
+  if constexpr (kHasNetpbm) {
+    if (is_netpbm(bytes)) return decode_netpbm(bytes, where, memory);
+  }
 #ifndef LOOM_WITHOUT_PICTURES
   const std::string_view form = unread_picture(bytes);
   if (!form.empty())

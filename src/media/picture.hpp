@@ -1,4 +1,5 @@
-// Images from PNG and JPEG files, as pixels of 8 or 16 bits: the only access to libpng and libjpeg.
+// Images from PNG, JPEG and PNM files, as pixels of 8 or 16 bits. Only this room uses libpng and
+// libjpeg.
 // Sizes are checked against the memory budget before unpacking. Library errors about damage become
 // one-line Errors. It does not write images or manage colours: profiles and gamma are ignored, as
 // in Pillow and torchvision.
@@ -24,9 +25,9 @@ struct Image {
 
 constexpr int64_t kMaxPictureSide = 65535;
 
-// By the first bytes: PNG or JPEG.
+// By the first bytes: PNG, JPEG or PNM.
 bool is_picture(std::span<const std::byte> head);
-// By file extension: .png, .jpg, .jpeg, ignoring case.
+// By file extension: .png, .jpg, .jpeg, .pnm, .ppm, .pgm, ignoring case.
 bool is_picture_name(std::string_view name);
 // The same for unsupported images: WebP, BMP, GIF, TIFF, AVIF, HEIC.
 bool is_unread_picture_name(std::string_view name);

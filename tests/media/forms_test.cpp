@@ -128,5 +128,28 @@ TEST(PictureForms, ThatAreNotReadAreNamedWithWhatToDo) {
   EXPECT_TRUE(is_unread_picture_name("a.WebP"));
 }
 
+TEST(PnmForms, OfEightAndSixteenBitsKeepTheirValuesAndDamageIsNamed) {
+  const auto read = [](const std::string& text) {
+    return decode_picture(std::as_bytes(std::span(text)), "a.ppm", {});
+  };
+  const Image color = read("P6\n# a comment\n2 1\n255\nabcdef").or_exit();
+  EXPECT_EQ(color.channels, 3);
+  EXPECT_EQ(color.pixels, (std::vector<uint8_t>{'a', 'b', 'c', 'd', 'e', 'f'}));
+  const Image deep = read(std::string("P5 2 1 65535 \1\2\3\4", 17)).or_exit();
+  EXPECT_EQ(deep.deep, (std::vector<uint16_t>{0x102, 0x304}));
+  const std::pair<const char*, const char*> wrong[] = {
+      {"P6 2 1 255\nabcde", "ends before its last pixel"},
+      {"P6 2 1 254\nabcdef", "has values to 254"},
+      {"P6 2 0 255\n", "has no size"},
+      {"P6 2 ", "has no size"},
+      {"P6 70000 1 255\n", "has no size"},
+      {"P6 60000 60000 255\nab", "ends before its last pixel"},
+      {"P6 2 1 255", "has no size"},
+      {"P6 2 1 255,abcdef", "has no size"}};
+  for (const auto& [text, message] : wrong)
+    EXPECT_THAT(read(text).error().str(), HasSubstr(message)) << text;
+  for (const char* name : {"a.ppm", "b.PGM", "c.pnm"}) EXPECT_TRUE(is_picture_name(name)) << name;
+}
+
 }  // namespace
 }  // namespace loom::core

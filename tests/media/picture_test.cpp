@@ -141,7 +141,7 @@ TEST_F(ImageSamples, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken)
 }
 
 TEST_F(ImageSamples, OfOtherKindsAreRefusedByName) {
-  const std::string text = "P6 2 2 255, and no more";
+  const std::string text = "P7 2 2 255, and no more";
   const Result<Image> image = decode_picture(std::as_bytes(std::span(text)), "a.png", {});
   ASSERT_FALSE(image.ok());
   EXPECT_EQ(image.error().str(), "a.png: at byte 0: this is neither a PNG nor a JPEG image");

@@ -139,20 +139,20 @@ class Sklearn(unittest.TestCase):
                 self.assertTrue(net.proof.passed)
 
     def test_all_that_has_no_rule_is_told_at_once(self):
-        from sklearn.neighbors import KNeighborsClassifier
+        from sklearn.neighbors import RadiusNeighborsClassifier
         from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import PolynomialFeatures
+        from sklearn.preprocessing import SplineTransformer
 
-        model = make_pipeline(PolynomialFeatures(), KNeighborsClassifier()).fit(X, CLASSES)
+        model = make_pipeline(SplineTransformer(), RadiusNeighborsClassifier(99)).fit(X, CLASSES)
         plan = loom.absorb(model, X, plan_only=True)
         self.assertIsInstance(plan, Plan)
         self.assertEqual(
-            [p.what for p in plan.problems], ["PolynomialFeatures", "KNeighborsClassifier"]
+            [p.what for p in plan.problems], ["SplineTransformer", "RadiusNeighborsClassifier"]
         )
         with self.assertRaises(Unabsorbable) as raised:
             loom.absorb(model, X)
         self.assertEqual(len(raised.exception.problems), 2)
-        self.assertIn("kneighborsclassifier", str(raised.exception))
+        self.assertIn("radiusneighborsclassifier", str(raised.exception))
 
     def test_bad_calls_say_what_to_give(self):
         from sklearn.linear_model import Ridge
@@ -165,7 +165,7 @@ class Sklearn(unittest.TestCase):
             loom.absorb({})
 
     def test_a_wrong_rule_turns_its_proof_red(self):
-        from loom.bridge import sklearn as rules
+        from loom.bridge import _sklearn_rules as rules
         from sklearn.linear_model import LinearRegression
         from sklearn.neural_network import MLPClassifier
         from sklearn.preprocessing import StandardScaler

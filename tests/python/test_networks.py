@@ -259,7 +259,8 @@ class Networks(Scratch):
     def test_people_see_what_it_is(self):
         net = small()
         self.assertIn("131 parameters", net.summary())
-        self.assertEqual(repr(net), "<loom.Network [4] -> [3], 2 layers, 131 parameters, float32>")
+        line = "<loom.Network [4] -> [3], 2 layers, 131 parameters, float32>"
+        self.assertEqual(repr(net), f"{line}\n{net.summary().rstrip()}")
         self.assertIn("<td>[16]</td>", net._repr_html_())
         self.assertEqual(net.info["output"], (3,))
         with net:

@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import api_layers
+import api_layers_python
 import typescript_api
 from api_layers import Wrong
 
@@ -56,8 +57,8 @@ class Generated(unittest.TestCase):
                  'constexpr const char* kMode[] = {"plain", "afar"};')  # fmt: skip
 
     def test_bindings_have_a_class_and_a_function(self):
-        python = api_layers.python(self.layers, "generated")
-        for line in ("class ToySwap(Layer):", '    """Swaps [.., in_].', "    width: int",
+        python = api_layers_python.python(self.layers, "generated")
+        for line in ("class ToySwap(Layer):", '    """Swaps [.., in_].', "    width: int = OPEN",
                      '    mode: str = "afar"'.replace('"', "'"), "    sizes: Axes = ()"):
             self.assertIn(f"\n{line}\n", python)
         self.assertIn("export function ToySwap(width: number, options: { mode?: string; sizes?: "

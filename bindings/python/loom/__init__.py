@@ -11,11 +11,12 @@ for token in llm.stream("Once upon a time"):
 """
 
 import os
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import layers
 from ._layer import Layer
 from ._library import lib as _lib
+from ._loading import load
 from ._model import LookupText, Rules, Tokenizer, check_rules, cosine
 from .arrays import Array
 from .cluster import Clusters, Linkage, kmeans, linkage, linkage_of_distances, silhouette
@@ -48,7 +49,8 @@ from .graph import Graph
 from .layers import *  # noqa: F403  every kind; Sequential is the one of .network
 from .llm import LLM, Generation, Token
 from .mesh import Mesh, MeshEpoch, MeshLink, MeshTrainer
-from .network import Network, Sequential, Session  # type: ignore[assignment]
+from ._sequential import Sequential  # type: ignore[assignment]
+from .network import Network
 from .options import (
     Adadelta,
     Adafactor,
@@ -72,33 +74,47 @@ from .options import (
     Sgd,
     Sophia,
 )
+from .session import Session
 from .search import ArchitectureSearch, DartsSearch
 from .telemetry import Telemetry
-from .training import Dataset, Epoch, Evaluation, History, Trainer
+from .history import Epoch, History
+from .training import Dataset, Evaluation, Trainer
+
+if TYPE_CHECKING:
+    from .bridge.proof import Proof
 
 
-
-def load(source: "Union[str, os.PathLike[str], bytes]", **options: Any) -> "Union[Network, LLM]":
-    """A network or a language model, whichever the file (or its bytes) holds.
-
-    The options are those of Network.load() or LLM().
-    """
-    try:
-        return Network.load(source, **options)
-    except UnsupportedError as error:
-        if "language model" not in str(error):
-            raise
-    return LLM(source, **options)
-
-
-def absorb(model: Any, example_inputs: Any = None, **options: Any) -> Any:
+def absorb(
+    model: Any,
+    example_inputs: Any = None,
+    *,
+    plan_only: bool = False,
+    abs_tol: float = 1e-5,
+    rel_tol: float = 1e-4,
+    fresh_process: bool = True,
+    tokenizer: Any = None,
+    folder: Optional[str] = None,
+    engine: Optional[Engine] = None,
+) -> Any:
     """A model of another framework as a Network, with its proof; see loom.bridge.absorb()."""
     from . import bridge
 
-    return bridge.absorb(model, example_inputs, **options)
+    return bridge.absorb(
+        model,
+        example_inputs,
+        plan_only=plan_only,
+        abs_tol=abs_tol,
+        rel_tol=rel_tol,
+        fresh_process=fresh_process,
+        tokenizer=tokenizer,
+        folder=folder,
+        engine=engine,
+    )
 
 
-def verify_proof(path: "Union[str, os.PathLike[str]]", *, engine: Any = None) -> Any:
+def verify_proof(
+    path: "Union[str, os.PathLike[str]]", *, engine: Optional[Engine] = None
+) -> "Proof":
     """Repeats the proof in the file of an absorbed model; see loom.bridge.verify_proof()."""
     from . import bridge
 

@@ -1231,6 +1231,7 @@ SIGNATURES = {
     "loom_dataset_y": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_lengths": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_with_input": (c_int32, [c_void_p, c_char_p, POINTER(loom_tensor), POINTER(c_void_p)]),
+    "loom_dataset_with_classes": (c_int32, [c_void_p, POINTER(c_char_p), c_int64, POINTER(c_void_p)]),
     "loom_dataset_split": (c_int32, [c_void_p, c_double, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loom_dataset_fold": (c_int32, [c_void_p, c_int64, c_int64, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loom_dataset_json": (c_int32, [c_void_p, POINTER(c_void_p)]),

@@ -11,7 +11,8 @@ from ._library import FileBytes, Handle, encoded, handle_from, is_bytes, lib, te
 from .arrays import as_tensor
 from .engine import Engine, engine_handle
 from .errors import InvalidArgumentError
-from .network import Path, run_ports
+from .network import Path
+from .session import run_ports
 
 
 class GraphValue(NamedTuple):

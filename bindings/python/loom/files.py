@@ -142,9 +142,41 @@ def convert(
     return Converted(found["format"], found["bytes"], [_packed(t) for t in found["tensors"]])
 
 
-def quantize(source: Path, output: Path, dtype: str, **options: Any) -> Converted:
-    """convert() to a number type, with what packing cost each parameter."""
-    return convert(source, output, dtype=dtype, measure=True, **options)
+def quantize(
+    source: Path,
+    output: Path,
+    dtype: str,
+    *,
+    rules: Optional[Mapping[str, str]] = None,
+    per_tensor: bool = False,
+    with_weights: bool = False,
+    calibration: Optional[Path] = None,
+    calibration_windows: int = 16,
+    allow_nonfinite: bool = False,
+    tokenizer: Optional[Path] = None,
+    context: int = 2048,
+    progress: Optional[Work] = None,
+    note: Optional[Callable[[str], Any]] = None,
+    engine: Optional[Engine] = None,
+) -> Converted:
+    """convert() to a number type, with the error of each packed parameter."""
+    return convert(
+        source,
+        output,
+        dtype=dtype,
+        rules=rules,
+        per_tensor=per_tensor,
+        with_weights=with_weights,
+        measure=True,
+        calibration=calibration,
+        calibration_windows=calibration_windows,
+        allow_nonfinite=allow_nonfinite,
+        tokenizer=tokenizer,
+        context=context,
+        progress=progress,
+        note=note,
+        engine=engine,
+    )
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 """The layers a network is made of, as plain values: a class per kind, with fields and defaults.
 
 A value that is out of range is an error of the call that makes a network of the layer. Lists take
-one number for all axes, or one per axis.
+one number for all axes, or one per axis. In Sequential() the width of the input may be left out:
+Dense(32) has 32 outputs, and norms have the width of the layer before.
 """
 
 from dataclasses import dataclass
 from typing import Sequence, Union
 
-from ._layer import Layer
+from ._layer import OPEN, Layer
 
 Axes = Union[int, Sequence[int]]
 
@@ -26,8 +27,8 @@ class Dense(Layer):
     soft_cap: c: the result y becomes c tanh(y / c); 0 = none; 0 to 1000000.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     bias: bool = True
     activation: str = 'linear'
     soft_cap: float = 0.0
@@ -40,6 +41,7 @@ class Dense(Layer):
         "activation": "activation",
         "soft_cap": "soft_cap",
     }
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ class Conv1d(Layer):
     activation: Function applied to the result.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     kernel: Axes = (3,)
     stride: Axes = (1,)
     padding: Axes = (0,)
@@ -81,6 +83,7 @@ class Conv1d(Layer):
         "bias": "bias",
         "activation": "activation",
     }
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class Conv2d(Layer):
     activation: Function applied to the result.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     kernel: Axes = (3,)
     stride: Axes = (1,)
     padding: Axes = (0,)
@@ -122,6 +125,7 @@ class Conv2d(Layer):
         "bias": "bias",
         "activation": "activation",
     }
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -141,8 +145,8 @@ class Conv3d(Layer):
     activation: Function applied to the result.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     kernel: Axes = (3,)
     stride: Axes = (1,)
     padding: Axes = (0,)
@@ -163,6 +167,7 @@ class Conv3d(Layer):
         "bias": "bias",
         "activation": "activation",
     }
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -182,8 +187,8 @@ class ConvTransposed1d(Layer):
     output_padding: Positions added at the end, below stride; one or one per axis; 0 to 4096.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     kernel: Axes = (3,)
     stride: Axes = (1,)
     padding: Axes = (0,)
@@ -206,6 +211,7 @@ class ConvTransposed1d(Layer):
         "activation": "activation",
         "output_padding": "output_padding",
     }
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -225,8 +231,8 @@ class ConvTransposed2d(Layer):
     output_padding: Positions added at the end, below stride; one or one per axis; 0 to 4096.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     kernel: Axes = (3,)
     stride: Axes = (1,)
     padding: Axes = (0,)
@@ -249,6 +255,7 @@ class ConvTransposed2d(Layer):
         "activation": "activation",
         "output_padding": "output_padding",
     }
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -268,8 +275,8 @@ class ConvTransposed3d(Layer):
     output_padding: Positions added at the end, below stride; one or one per axis; 0 to 4096.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     kernel: Axes = (3,)
     stride: Axes = (1,)
     padding: Axes = (0,)
@@ -292,6 +299,7 @@ class ConvTransposed3d(Layer):
         "activation": "activation",
         "output_padding": "output_padding",
     }
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -310,8 +318,8 @@ class Rnn(Layer):
         it.
     """
 
-    in_: int
-    hidden: int
+    in_: int = OPEN
+    hidden: int = OPEN
     return_sequence: bool = True
     activation: str = 'tanh'
     initial_state: bool = False
@@ -328,6 +336,7 @@ class Rnn(Layer):
         "final_state": "final_state",
         "state_bias": "state_bias",
     }
+    _WIDTHS = ('in_', 'hidden')
 
 
 @dataclass(frozen=True)
@@ -345,8 +354,8 @@ class Lstm(Layer):
         it.
     """
 
-    in_: int
-    hidden: int
+    in_: int = OPEN
+    hidden: int = OPEN
     return_sequence: bool = True
     initial_state: bool = False
     final_state: bool = False
@@ -361,6 +370,7 @@ class Lstm(Layer):
         "final_state": "final_state",
         "state_bias": "state_bias",
     }
+    _WIDTHS = ('in_', 'hidden')
 
 
 @dataclass(frozen=True)
@@ -376,8 +386,8 @@ class Gru(Layer):
     final_state: More outputs: the last state.
     """
 
-    in_: int
-    hidden: int
+    in_: int = OPEN
+    hidden: int = OPEN
     return_sequence: bool = True
     initial_state: bool = False
     final_state: bool = False
@@ -390,6 +400,7 @@ class Gru(Layer):
         "initial_state": "initial_state",
         "final_state": "final_state",
     }
+    _WIDTHS = ('in_', 'hidden')
 
 
 @dataclass(frozen=True)
@@ -543,11 +554,12 @@ class RmsNorm(Layer):
     eps: Added to the mean square; 0 to 1.
     """
 
-    width: int
+    width: int = OPEN
     eps: float = 1e-06
 
     TYPE = "RMSNorm"
     _NAMES = {"width": "width", "eps": "eps"}
+    _WIDTHS = ('width',)
 
 
 @dataclass(frozen=True)
@@ -558,11 +570,12 @@ class LayerNorm(Layer):
     eps: Added to the variance; 0 to 1.
     """
 
-    width: int
+    width: int = OPEN
     eps: float = 1e-05
 
     TYPE = "LayerNorm"
     _NAMES = {"width": "width", "eps": "eps"}
+    _WIDTHS = ('width',)
 
 
 @dataclass(frozen=True)
@@ -592,13 +605,14 @@ class BatchNorm(Layer):
     affine: Multiply by a trained gamma and add a beta.
     """
 
-    channels: int
+    channels: int = OPEN
     eps: float = 1e-05
     momentum: float = 0.1
     affine: bool = True
 
     TYPE = "BatchNorm"
     _NAMES = {"channels": "channels", "eps": "eps", "momentum": "momentum", "affine": "affine"}
+    _WIDTHS = ('channels',)
 
 
 @dataclass(frozen=True)
@@ -611,13 +625,14 @@ class GroupNorm(Layer):
     affine: Multiply by a trained gamma and add a beta.
     """
 
-    channels: int
+    channels: int = OPEN
     groups: int = 1
     eps: float = 1e-05
     affine: bool = True
 
     TYPE = "GroupNorm"
     _NAMES = {"channels": "channels", "groups": "groups", "eps": "eps", "affine": "affine"}
+    _WIDTHS = ('channels',)
 
 
 @dataclass(frozen=True)
@@ -629,12 +644,13 @@ class InstanceNorm(Layer):
     affine: Multiply by a trained gamma and add a beta.
     """
 
-    channels: int
+    channels: int = OPEN
     eps: float = 1e-05
     affine: bool = False
 
     TYPE = "InstanceNorm"
     _NAMES = {"channels": "channels", "eps": "eps", "affine": "affine"}
+    _WIDTHS = ('channels',)
 
 
 @dataclass(frozen=True)
@@ -1089,8 +1105,8 @@ class ConvLstm(Layer):
     return_sequence: All states, or only the last.
     """
 
-    channels: int
-    filters: int
+    channels: int = OPEN
+    filters: int = OPEN
     kernel: Axes = (3,)
     return_sequence: bool = True
 
@@ -1101,6 +1117,7 @@ class ConvLstm(Layer):
         "kernel": "kernel",
         "return_sequence": "return_sequence",
     }
+    _WIDTHS = ('channels', 'filters')
 
 
 @dataclass(frozen=True)
@@ -1180,8 +1197,8 @@ class SeparableConv(Layer):
     activation: Function applied to the result.
     """
 
-    channels: int
-    filters: int
+    channels: int = OPEN
+    filters: int = OPEN
     axes: int = 2
     kernel: Axes = (3,)
     stride: Axes = (1,)
@@ -1200,6 +1217,7 @@ class SeparableConv(Layer):
         "dilation": "dilation",
         "activation": "activation",
     }
+    _WIDTHS = ('channels', 'filters')
 
 
 @dataclass(frozen=True)
@@ -1299,8 +1317,8 @@ class RecurrentStack(Layer):
     final_state: More outputs: the last states, the same.
     """
 
-    in_: int
-    hidden: int
+    in_: int = OPEN
+    hidden: int = OPEN
     kind: str = 'lstm'
     layers: int = 1
     bidirectional: bool = False
@@ -1321,6 +1339,7 @@ class RecurrentStack(Layer):
         "initial_state": "initial_state",
         "final_state": "final_state",
     }
+    _WIDTHS = ('in_', 'hidden')
 
 
 @dataclass(frozen=True)
@@ -1334,13 +1353,14 @@ class WeightNormDense(Layer):
     activation: Function applied to the result.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     bias: bool = True
     activation: str = 'linear'
 
     TYPE = "WeightNormDense"
     _NAMES = {"in_": "in", "out": "out", "bias": "bias", "activation": "activation"}
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -1359,8 +1379,8 @@ class WeightNormConv(Layer):
     activation: Function applied to the result.
     """
 
-    channels: int
-    filters: int
+    channels: int = OPEN
+    filters: int = OPEN
     axes: int = 2
     kernel: Axes = (3,)
     stride: Axes = (1,)
@@ -1381,6 +1401,7 @@ class WeightNormConv(Layer):
         "bias": "bias",
         "activation": "activation",
     }
+    _WIDTHS = ('channels', 'filters')
 
 
 @dataclass(frozen=True)
@@ -1396,8 +1417,8 @@ class SpectralNormDense(Layer):
     eps: The least length that a vector is divided by; 0 to 1.
     """
 
-    in_: int
-    out: int
+    in_: int = OPEN
+    out: int = OPEN
     bias: bool = True
     activation: str = 'linear'
     iterations: int = 1
@@ -1412,6 +1433,7 @@ class SpectralNormDense(Layer):
         "iterations": "iterations",
         "eps": "eps",
     }
+    _WIDTHS = ('in_', 'out')
 
 
 @dataclass(frozen=True)
@@ -1431,8 +1453,8 @@ class SpectralNormConv(Layer):
     eps: The least length that a vector is divided by; 0 to 1.
     """
 
-    channels: int
-    filters: int
+    channels: int = OPEN
+    filters: int = OPEN
     axes: int = 2
     kernel: Axes = (3,)
     stride: Axes = (1,)
@@ -1457,6 +1479,7 @@ class SpectralNormConv(Layer):
         "iterations": "iterations",
         "eps": "eps",
     }
+    _WIDTHS = ('channels', 'filters')
 
 
 @dataclass(frozen=True)
@@ -1471,7 +1494,7 @@ class Mamba(Layer):
         1048576.
     """
 
-    width: int
+    width: int = OPEN
     state: int = 16
     expand: int = 2
     kernel: int = 4
@@ -1485,6 +1508,7 @@ class Mamba(Layer):
         "kernel": "kernel",
         "rank": "rank",
     }
+    _WIDTHS = ('width',)
 
 
 __all__ = [

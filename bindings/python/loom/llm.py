@@ -1,8 +1,10 @@
 """LLM: a language model that writes, a token at a time if that is asked for."""
 
 import ctypes
+import html
 import json
 import queue
+import sys
 import threading
 from typing import (
     TYPE_CHECKING,
@@ -40,12 +42,30 @@ from ._turns import Turn, plain_turn
 from .arrays import dtype_name, dtype_number, numpy_module
 from .engine import Engine, engine_handle
 from .network import Path
-from .options import GENERATE_OPTIONS
+from ._signatures import options_of
+from .options import GENERATE_OPTIONS, GenerateKeywords
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .bridge.proof import Proof
 
+_STOPPED = "stopped; `last` of the model has the text so far, and continue_() goes on after it"
 _STOPS = {value: name for name, value in _ffi.STOP.items()}
+
+
+# The figures of repr(), in this order.
+_SHOWN = ("layers", "width", "heads", "kv_heads", "vocab", "bytes", "has_chat_template")
+
+
+class Keywords(GenerateKeywords, total=False):
+    """Keywords of LLM.generate()."""
+
+    json_schema: Any
+    rules: Optional[Rules]
+    lookup_text: Optional[LookupText]
+    on_token: "Optional[Callable[[Token], Any]]"
+    on_prefill: Optional[Callable[[int, int], Any]]
 
 
 class Token(str):
@@ -109,6 +129,7 @@ class LLM(ModelCalls):
 
     _FREE = "loom_model_free"
     proof: "Optional[Proof]" = None  # of one that loom.absorb() made
+    last: Optional[Generation] = None  # the text of a generate() that Ctrl-C stopped
 
     def __init__(
         self,
@@ -389,14 +410,20 @@ class LLM(ModelCalls):
             try:
                 callbacks.check(code)
                 return _generation(out)
+            except KeyboardInterrupt:
+                if out:
+                    self.last = _generation(out)
+                    print(_STOPPED, file=sys.stderr)
+                raise
             finally:
                 lib.loom_generation_free(out)
 
-    def stream(self, prompt: Prompt, **options: Any) -> Iterator[Token]:
+    @options_of(generate)
+    def stream(self, prompt: Prompt, **options: "Unpack[Keywords]") -> Iterator[Token]:
         """The tokens of generate(), each as soon as it is there. Leaving the loop ends it."""
         ready: "queue.Queue[Any]" = queue.Queue(maxsize=16)
         left = threading.Event()
-        user = options.pop("on_token", None)
+        user = options.get("on_token")
 
         def each(token: Token) -> bool:
             if user is not None and user(token) is False:
@@ -409,10 +436,12 @@ class LLM(ModelCalls):
                     continue
             return False
 
+        options["on_token"] = each
+
         def work() -> None:
             end: Any = None
             try:
-                self.generate(prompt, on_token=each, **options)
+                self.generate(prompt, **options)
             except BaseException as error:
                 end = error
             while not left.is_set():
@@ -436,6 +465,7 @@ class LLM(ModelCalls):
             left.set()
             worker.join()
 
+    @options_of(generate, but=["rewind"])
     def chat(
         self,
         turns: Union[str, Sequence[Turn]],
@@ -444,13 +474,14 @@ class LLM(ModelCalls):
         tools: Any = None,
         documents: Any = None,
         variables: Any = None,
-        **options: Any,
+        **options: "Unpack[Keywords]",
     ) -> Generation:
         """The assistant's next turn: turns are (role, content), or {"role", "content"}, or one
         text of the user. The options are those of generate(), and of render_chat(). Its `reply` is
         told apart into text, reasoning and calls of tools."""
         given: Sequence[Turn] = [("user", turns)] if isinstance(turns, str) else turns
-        seen = {"date": date, "tools": tools, "documents": documents, "variables": variables}
+        seen: Dict[str, Any] = dict(date=date, tools=tools, documents=documents)
+        seen["variables"] = variables
         prompt = self.render_chat(given, **seen)
         options.setdefault("special_text", tools is not None)
         made = self.generate(self.tokenize_chat(given, **seen), **options)
@@ -468,13 +499,15 @@ class LLM(ModelCalls):
         handle = handle_from(lib.loom_model_reply_parser, self.handle, encoded(prompt), words)
         return read_reply(handle, text)
 
+    @options_of(generate, but=["rewind", "on_token", "on_prefill"])
     def generate_batch(
-        self, prompts: Sequence[Prompt], *, sequences: int = 4, **options: Any
+        self, prompts: Sequence[Prompt], *, sequences: int = 4, **options: "Unpack[Keywords]"
     ) -> List[Generation]:
         """What generate() gives for each prompt, written together, so many at a time. The options
         are those of generate(), but for callbacks."""
         ids = [self._tokens(p) for p in prompts]
-        how = generate_options(options)
+        values: Dict[str, Any] = {**options}
+        how = generate_options(values)
         with Batch(self, sequences) as batch:
             return batch.write(ids, how)
 
@@ -490,7 +523,8 @@ class LLM(ModelCalls):
         with self._lock:
             check(lib.loom_model_session_load_state(self._session.handle, encoded(path)))
 
-    def continue_(self, text: Prompt = "", **options: Any) -> Generation:
+    @options_of(generate, but=["rewind"])
+    def continue_(self, text: Prompt = "", **options: "Unpack[Keywords]") -> Generation:
         """As generate(), but from where the last call, or load_state(), has read to."""
         return self.generate(text, rewind=False, **options)
 
@@ -555,7 +589,23 @@ class LLM(ModelCalls):
         if self.closed:
             return "<loom.LLM, closed>"
         info = self.info
+        rows = {name: info[name] for name in _SHOWN if info.get(name) not in (None, "", 0)}
+        wide = max(map(len, rows))
+        lines = [f"  {name:<{wide}}  {value}" for name, value in rows.items()]
+        return "\n".join([self._line(), *lines])
+
+    def _line(self) -> str:
+        info = self.info
         return (
             f"<loom.LLM {info['architecture']}, {info['parameters']} parameters, {info['dtype']}, "
             f"context {info['context']}>"
         )
+
+    def _repr_html_(self) -> str:
+        if self.closed:
+            return "<p>&lt;loom.LLM, closed&gt;</p>"
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
+            for name, value in self.info.items()
+        )
+        return f"<p>{html.escape(self._line())}</p><table>{rows}</table>"

@@ -5,13 +5,10 @@ import html
 import json
 import os
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence,
-    Tuple, Union,
+    TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union,
 )  # fmt: skip
 
 from . import _ffi
-from ._direct import Direct
-from ._layer import Layer
 from ._library import (
     Callbacks,
     FileBytes,
@@ -28,7 +25,7 @@ from ._library import (
 )
 from .arrays import as_tensor, dtype_name, dtype_number, numpy_module, result
 from .engine import Engine, engine_handle
-from .errors import BadFileError, InvalidArgumentError
+from .errors import InvalidArgumentError
 from .options import (
     Augment,
     ClipName,
@@ -39,15 +36,23 @@ from .options import (
     RuleName,
     Schedule,
     ScheduleKindName,
+    TRAINER_OPTIONS,
 )
+from .session import Port, Session
 
 if TYPE_CHECKING:
     from .bridge.plan import Plan
     from .bridge.proof import Proof
     from .telemetry import LayerPass, LayerStats, LinkStats, Telemetry
-    from .training import Epoch, Evaluation, History
+    from .history import Epoch, History
+    from .training import Evaluation
 
 Path = Union[str, "os.PathLike[str]"]
+
+# Arguments of Network.fit() that Trainer.fit() takes as they are.
+_FIT_OPTIONS = (
+    "early_stop", "resume", "best", "keep_best", "on_layer", "on_pass", "on_link", "telemetry",
+)  # fmt: skip
 
 
 def _load_options(dtype: Optional[str], seed: Optional[int], **more: Any) -> Any:
@@ -67,8 +72,54 @@ class Network(Handle):
     _FREE = "loom_network_free"
     # Of a network that loom.absorb() made: what it was made of.
     plan: "Plan | None" = None
+    # The epochs of the last fit(), also of one that was stopped.
+    history: "History | None" = None
+
+    _make: "Optional[Callable[[Sequence[int]], Network]]" = None
 
     # ---- making and files ------------------------------------------------------------------------
+
+    @classmethod
+    def _pending(cls, make: "Callable[[Sequence[int]], Network]") -> "Network":
+        """A network that make(shape of a sample) makes once a sample is there."""
+        made = cls(0)
+        made._make = make
+        return made
+
+    @property
+    def handle(self) -> int:
+        if self._make is not None and not self._handle:
+            raise ValueError(
+                "the network does not know its input yet: fit it, or give `input` to Sequential()"
+            )
+        return super().handle
+
+    def settle(self, shape: Sequence[int]) -> "Network":
+        """Makes a network of Sequential() without `input` for samples of this shape.
+
+        fit() and predict() do it with their samples. Networks that know their input stay.
+        """
+        make, self._make = self._make, None
+        if make is not None:
+            try:
+                made = make(shape)
+            except BaseException:
+                self._make = make
+                raise
+            self._handle, made._handle = made._handle, None
+        return self
+
+    def _settle_for(self, x: Any) -> None:
+        """settle() for a batch of samples."""
+        if self._make is None:
+            return
+        if hasattr(x, "sample"):  # a Dataset
+            shape = x.sample
+        else:
+            if isinstance(x, dict):
+                x = next(iter(x.values()))
+            shape = as_tensor(x).shape[1:]
+        self.settle(tuple(shape) or (1,))
 
     @classmethod
     def from_json(
@@ -217,7 +268,13 @@ class Network(Handle):
     # ---- asking ----------------------------------------------------------------------------------
 
     def predict(self, x: Any, *, batch: int = 256) -> Any:
-        """Inputs [n, ...] to float32 outputs [n, ...]. `batch` changes speed, never bits."""
+        """Inputs [n, ...] to float32 outputs [n, ...]. `batch` changes speed, never bits.
+
+        x: an array, a Dataset, or files: the path of an image, a sound, a table or an array, of a
+        folder of images or sounds, or a list of paths. Files are read as in training.
+        """
+        x = self._samples(x)
+        self._settle_for(x)
         inputs = as_tensor(x)
         samples = inputs.shape[0] if inputs.shape else 1
         with self.session(max_batch=max(1, min(samples, batch))) as session:
@@ -231,6 +288,38 @@ class Network(Handle):
             for begin in range(batch, samples, batch):
                 outputs[begin : begin + batch] = session.run(x[begin : begin + batch])
             return outputs
+
+    def _samples(self, x: Any) -> Any:
+        """Inputs of predict() as an array."""
+        if isinstance(x, (str, os.PathLike)) or (
+            isinstance(x, (list, tuple)) and x and isinstance(x[0], (str, os.PathLike))
+        ):
+            from .training import inputs_of_files
+
+            return inputs_of_files(self, x if isinstance(x, (list, tuple)) else [x])
+        held: Any = x
+        return held.x if hasattr(x, "sample") and isinstance(x, Handle) else x
+
+    def classify(self, x: Any, *, batch: int = 256) -> List[Any]:
+        """The class of each sample: the label as it was in training.
+
+        Inputs are those of predict(). A network without class names gives their numbers.
+        UnsupportedError: one output, and a loss that has no probabilities.
+        """
+        from ._labels import label_of
+
+        numpy = numpy_module()
+        if numpy is None:
+            raise ImportError("classify() needs NumPy: pip install numpy")
+        outputs = self.predict(x, batch=batch)
+        if outputs.ndim != 2:
+            raise InvalidArgumentError("classify() is for networks with one class per sample")
+        if outputs.shape[1] == 1:
+            best = (numpy.asarray(self.probabilities(outputs))[:, 0] > 0.5).astype(int)
+        else:
+            best = outputs.argmax(1)
+        labels = label_of(self.info["classes"])
+        return [labels[i] if i < len(labels) else int(i) for i in best]
 
     def probabilities(self, outputs: Any) -> Any:
         """Outputs [.., n] as probabilities, if the network was trained for classes."""
@@ -247,7 +336,7 @@ class Network(Handle):
         stateful: bool = False,
         max_steps: int = 0,
         lengths: bool = False,
-    ) -> "Session":
+    ) -> Session:
         """One user of the network, with the memory that running it takes.
 
         lengths: Session.run() is told how many steps of each sample are real.
@@ -266,7 +355,7 @@ class Network(Handle):
         session._network = self
         return session
 
-    def _ports(self, outputs: bool) -> List["Port"]:
+    def _ports(self, outputs: bool) -> List[Port]:
         found, callbacks = [], Callbacks()
 
         def seen(pointer: Any) -> None:
@@ -280,12 +369,12 @@ class Network(Handle):
         return found
 
     @property
-    def inputs(self) -> List["Port"]:
+    def inputs(self) -> List[Port]:
         """What it takes; Session.run() takes them by name."""
         return self._ports(False)
 
     @property
-    def outputs(self) -> List["Port"]:
+    def outputs(self) -> List[Port]:
         """What it gives; Session.run() gives all where it is given a dict."""
         return self._ports(True)
 
@@ -376,7 +465,7 @@ class Network(Handle):
         on_pass: "Optional[Callable[[LayerPass], Any]]" = None,
         on_link: "Optional[Callable[[LinkStats], Any]]" = None,
         telemetry: "Optional[Telemetry]" = None,
-        verbose: bool = False,
+        verbose: Optional[bool] = None,
         # options: generated from api/options
         loss: LossName = "automatic",
         huber_delta: float = 1.0,
@@ -428,13 +517,15 @@ class Network(Handle):
         # end of options
         engine: Optional[Engine] = None,
     ) -> "History":
-        """Trains. x: [n, sample], or a Dataset; y: labels as integers, or numbers as floats.
+        """Trains. x: [n, sample], or a Dataset; y: labels as integers or texts, or numbers.
 
         validation_split: share of the samples that validates. validation_data: (x, y) or a Dataset.
-        verbose: a line per epoch on stderr. on_batch(done, steps, loss), on_epoch(epoch), and
-        on_layer, on_link and on_pass, which see each layer after an epoch and in every batch, stop
-        the training by returning False, which raises CancelledError. telemetry: where epochs are
-        told. rate_for: a dict of patterns and factors. rate: None is that of `optimizer`.
+        verbose: True: a line per epoch on stderr; None: a bar in terminals and notebooks; False:
+        nothing. Ctrl-C ends the training; the network keeps the weights so far.
+        on_batch(done, steps, loss), on_epoch(epoch), and on_layer, on_link and on_pass, which see
+        each layer after an epoch and in every batch, stop the training by returning False, which
+        raises CancelledError. telemetry: where epochs are told. rate_for: a dict of patterns and
+        factors. rate: None is that of `optimizer`.
 
         Options, from api/options:
 
@@ -500,11 +591,28 @@ class Network(Handle):
         carry_feedback: Feedback links read the previous batch, not zeros; docs/state.md.
         checkpoint_cells: Group size of gradient checkpointing; 0 disables it; 0 or more cells.
         """
-        given = dict(locals())
-        network = given.pop("self")
-        from .training import fit
+        from ._fitting import fit
 
-        return fit(network, **given)
+        given = dict(locals())
+        own = {name: given[name] for name in _FIT_OPTIONS}
+        return fit(
+            self,
+            x,
+            y,
+            epochs=epochs,
+            validation_split=validation_split,
+            validation_data=validation_data,
+            checkpoint=checkpoint,
+            on_batch=on_batch,
+            on_epoch=on_epoch,
+            verbose=verbose,
+            seed=seed,
+            fit_options=own,
+            options={
+                **{n: given[n] for n in TRAINER_OPTIONS if n != "seed"},
+                "engine": engine,
+            },
+        )
 
     def evaluate(
         self,
@@ -518,7 +626,7 @@ class Network(Handle):
 
         metrics: accuracy, topK (as top3), macro_f1, auc, ece, bce, mae, r2.
         """
-        from .training import evaluate
+        from ._fitting import evaluate
 
         return evaluate(self, x, y, loss=loss, metrics=metrics)
 
@@ -539,6 +647,12 @@ class Network(Handle):
     # ---- for people ------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
+        line = self._line()
+        return line if self.closed else f"{line}\n{short_table(self.summary())}"
+
+    def _line(self) -> str:
+        if self._make is not None and not self._handle:
+            return "<loom.Network, its input is not known yet>"
         if self.closed:
             return "<loom.Network, closed>"
         info = self.info
@@ -548,163 +662,23 @@ class Network(Handle):
         )
 
     def _repr_html_(self) -> str:
+        if self.closed:
+            return f"<p>{html.escape(self._line())}</p>"
         lines = [line.split("  ") for line in self.summary().splitlines()]
         rows = [[cell.strip() for cell in line if cell.strip()] for line in lines[1:-1]]
         table = "".join(
             "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in row) + "</tr>"
             for tag, row in zip(["th"] + ["td"] * len(rows), rows)
         )
-        return f"<p>{html.escape(repr(self))}</p><table>{table}</table>"
+        return f"<p>{html.escape(self._line())}</p><table>{table}</table>"
 
 
-class Port(NamedTuple):
-    """An input or an output of a network."""
-
-    name: str
-    shape: Tuple[int, ...]  # of one sample, or of the whole where all samples share it
-    batched: bool  # each sample has its own
-    ids: int  # above 0: whole numbers below it
-
-
-def run_ports(function: Any, handle: int, tensors: Sequence[Any]) -> Dict[str, Any]:
-    """Copies of the outputs of a run by their names; tensors: all inputs, in order."""
-    found: Dict[str, Any] = {}
-
-    def seen(pointer: Any) -> None:
-        port = pointer.contents
-        found[port.name.decode()] = result(handle_from(lib.loom_array_copy, port.values))
-
-    array = (_ffi.loom_tensor * len(tensors))(*[t.tensor for t in tensors])
-    callbacks = Callbacks()
-    sink = callbacks.wrap(_ffi.loom_port_fn, seen)
-    callbacks.check(callbacks.run(function, handle, array, len(tensors), sink, None))
-    return found
-
-
-class Session(Handle):
-    """For one thread at a time."""
-
-    _FREE = "loom_session_free"
-    _network: Optional[Network] = None
-    _direct: Optional[Direct] = None
-
-    def run(self, x: Any, out: Any = None, *, lengths: Optional[Sequence[int]] = None) -> Any:
-        """Inputs [n, ...] to float32 outputs [n, ...], into `out` if that is given.
-
-        Networks of several inputs or outputs: a dict of the inputs by their names
-        (Network.inputs) to a dict of all outputs. lengths: how many steps of each sample are real,
-        of a session that was made for lengths.
-        """
-        if lengths is not None:
-            self._set_lengths(lengths)
-            try:
-                return self.run(x, out)
-            finally:
-                self._set_lengths(())
-        direct = self._direct
-        if direct is not None and self._handle:
-            found = direct.run(x, out)
-            if found is not None:
-                return found
-        if isinstance(x, dict):
-            return self._run_all(x)
-        inputs = as_tensor(x)
-        if out is None:
-            made = result(handle_from(lib.loom_session_run, self.handle, inputs.pointer))
-            self._direct = Direct.after(self.handle, x, inputs, made)
-            return made
-        place = as_tensor(out)
-        if place.copied or (hasattr(out, "flags") and not out.flags.writeable):
-            raise ValueError("'out' has to be an array that can be written in place")
-        check(lib.loom_session_run_into(self.handle, inputs.pointer, place.pointer))
-        self._direct = Direct.after(self.handle, x, inputs, out)
-        return out
-
-    def _set_lengths(self, lengths: Sequence[int]) -> None:
-        array = (ctypes.c_int64 * len(lengths))(*[int(n) for n in lengths])
-        check(lib.loom_session_set_lengths(self.handle, array, len(lengths)))
-
-    @property
-    def states(self) -> List[Any]:
-        """Of a stateful session: what recurrent layers carry on, [max_batch, width] each.
-
-        Setting them says what the next call begins with.
-        """
-        count = ctypes.c_int64()
-        check(lib.loom_session_state_count(self.handle, ctypes.byref(count)))
-        return [
-            result(handle_from(lib.loom_session_state, self.handle, i)) for i in range(count.value)
-        ]
-
-    @states.setter
-    def states(self, values: Sequence[Any]) -> None:
-        tensors = [as_tensor(value) for value in values]
-        array = (_ffi.loom_tensor * len(tensors))(*[t.tensor for t in tensors])
-        check(lib.loom_session_set_states(self.handle, array, len(tensors)))
-
-    def _run_all(self, given: Dict[str, Any]) -> Dict[str, Any]:
-        assert self._network is not None
-        names = [port.name for port in self._network.inputs]
-        if sorted(names) != sorted(given):
-            raise InvalidArgumentError(
-                f"the network takes {', '.join(names)}; given are {', '.join(given) or 'none'}"
-            )
-        tensors = [as_tensor(given[name]) for name in names]
-        return run_ports(lib.loom_session_run_ports, self.handle, tensors)
-
-    def cells(self, x: Any) -> Iterator[Tuple[Tuple[int, ...], str, Any]]:
-        """(place, layer, values [n, ...]) of every cell, in the order of computation."""
-        inputs, found, callbacks = as_tensor(x), [], Callbacks()
-
-        def seen(pointer: Any) -> None:
-            cell = pointer.contents
-            copy = handle_from(lib.loom_array_copy, cell.values)
-            found.append((tuple(cell.at), cell.layer.decode(), result(copy)))
-
-        sink = callbacks.wrap(_ffi.loom_cell_fn, seen)
-        callbacks.check(
-            lib.loom_session_run_cells(self.handle, inputs.pointer, sink, None)
-        )
-        return iter(found)
-
-    def reset(self) -> None:
-        """Stateful: begins new streams."""
-        check(lib.loom_session_reset(self.handle))
-
-    def _number(self, function: Any) -> int:
-        out = ctypes.c_int64()
-        check(function(self.handle, ctypes.byref(out)))
-        return out.value
-
-    @property
-    def position(self) -> int:
-        """Stateful: steps since."""
-        return self._number(lib.loom_session_position)
-
-    @property
-    def bytes(self) -> int:
-        """Memory that it took."""
-        return self._number(lib.loom_session_bytes)
-
-
-def Sequential(
-    layers: Sequence[Layer],
-    *,
-    input: Union[int, Sequence[int]],
-    seed: int = 1,
-    dtype: Optional[str] = None,
-    engine: Optional[Engine] = None,
-) -> Network:
-    """A network of layers one after the other. `input`: shape of one sample; ids: (T,)."""
-    cells = [{"at": [0, 0, i, 0], **layer.description()} for i, layer in enumerate(layers)]
-    description = {
-        "loom": 1,
-        "grid": [1, 1, max(len(cells), 1), 1],
-        "input": [input] if isinstance(input, int) else list(input),
-        "cells": cells,
-    }
-    try:
-        return Network.from_json(description, dtype=dtype, seed=seed, engine=engine)
-    except BadFileError as error:
-        # There is no file here: the layers do not fit, or one has a value out of range.
-        raise InvalidArgumentError(str(error).replace("the description: ", "", 1)) from None
+def short_table(text: str, most: int = 40) -> str:
+    """A table of at most so many lines: rows in the middle are left out."""
+    lines = text.rstrip().splitlines()
+    if len(lines) <= most:
+        return "\n".join(lines)
+    left_out = len(lines) - most + 1
+    tail = most // 3
+    head = most - 1 - tail
+    return "\n".join([*lines[:head], f"... {left_out} more lines ...", *lines[-tail:]])

@@ -2,7 +2,7 @@
 """Options: names of values, and classes of what has constants of its own."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Dict, Literal, Optional, Sequence, Type
+from typing import ClassVar, Dict, Literal, Mapping, Optional, Sequence, Type, TypedDict
 
 # How far two points are from each other.
 DistanceName = Literal[
@@ -517,6 +517,53 @@ GENERATE_NONZERO = {
     "guesses": 8,
     "guess_chance": 0.5,
 }
+
+
+class GenerateKeywords(TypedDict, total=False):
+    """Keywords that are GenerateOptions."""
+
+    max_tokens: int
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repetition_penalty: float
+    repetition_window: int
+    seed: int
+    frequency_penalty: float
+    presence_penalty: float
+    no_repeat_ngram: int
+    dry_multiplier: float
+    dry_base: float
+    dry_allowed_length: int
+    dry_window: int
+    dry_breakers: Sequence[str]
+    typical_p: float
+    top_n_sigma: float
+    xtc_probability: float
+    xtc_threshold: float
+    dynamic_range: float
+    dynamic_exponent: float
+    mirostat: int
+    mirostat_tau: float
+    mirostat_eta: float
+    logit_bias: Optional[Mapping[int, float]]
+    banned_tokens: Sequence[int]
+    banned_strings: Sequence[str]
+    stop: Sequence[str]
+    eos_ids: Sequence[int]
+    ignore_eos: bool
+    special_text: bool
+    logprobs: bool
+    top_logprobs: int
+    logprobs_of_draw: bool
+    shift_context: bool
+    keep_tokens: int
+    shift_tokens: int
+    grammar: str
+    lookup: bool
+    guesses: int
+    guess_chance: float
 # Parameters that are MeshTrainerOptions.
 MESH_TRAINER_OPTIONS = (
     "window",

@@ -5,6 +5,7 @@ from loom.sklearn import LoomClassifier, LoomRegressor
 LoomClassifier(hidden=(64,), epochs=50).fit(x, y).predict(x)
 """
 
+import sys
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -15,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .engine import Engine
 from .layers import Dense
-from .network import Network, Sequential
+from ._sequential import Sequential
+from .history import Epoch
+from .network import Network
 from .options import OPTIMIZERS, LossName
 from .training import Dataset, Trainer
 
@@ -48,6 +51,7 @@ class _LoomEstimator(BaseEstimator):
         threads: int = 0,
         random_state: Any = None,
         verbose: bool = False,
+        warm_start: bool = False,
     ) -> None:
         self.hidden = hidden
         self.activation = activation
@@ -62,6 +66,9 @@ class _LoomEstimator(BaseEstimator):
         self.threads = threads
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+
+    classes_: Any  # of classifiers
 
     # ---- what both kinds share -------------------------------------------------------------------
 
@@ -83,36 +90,79 @@ class _LoomEstimator(BaseEstimator):
     def _scaled(self, x: Any) -> Any:
         return ((x - self._mean) / self._scale).astype(np.float32)
 
-    def _train(self, x: Any, y: Any, outputs: int, loss: LossName) -> None:
-        """Fits a new network to x [n, features] and y, and keeps it."""
-        seed = self._seed()
+    def __getstate__(self) -> Any:
+        """Without the trainer of partial_fit(), which goes on anew after a copy."""
+        state = dict(super().__getstate__())
+        state.pop("_trainer", None)
+        return state
+
+    def _goes_on(self) -> bool:
+        return self.warm_start and hasattr(self, "network_")
+
+    def _start(self, x: Any, outputs: int, seed: int) -> None:
+        """A new network for x [n, features]."""
+        self._drop_trainer()
         self._mean, self._scale = _moments(x)
-        network = Sequential(
+        self.network_: Network = Sequential(
             self._layers(x.shape[1], outputs),
             input=x.shape[1],
             seed=seed,
             dtype=self.dtype,
             engine=self._engine(),
         )
+        self.n_iter_ = 0
+        self.loss_curve_: List[float] = []
+
+    def _drop_trainer(self) -> None:
+        trainer = self.__dict__.pop("_trainer", None)
+        if trainer is not None:
+            trainer.close()
+
+    def _new_trainer(self, loss: LossName, seed: int) -> Trainer:
         decay = self.weight_decay or None  # None: that of the optimizer
         optimizer = OPTIMIZERS[self.optimizer](rate=self.rate, weight_decay=decay)
+        network = self.network_
+        return Trainer(network, loss=loss, optimizer=optimizer, batch=self.batch, seed=seed)
+
+    def _train(self, x: Any, y: Any, outputs: int, loss: LossName) -> None:
+        """Fits the network to x [n, features] and y."""
+        seed = self._seed()
+        if self._goes_on():
+            self._drop_trainer()
+        else:
+            self._start(x, outputs, seed)
         train, validation = Dataset(self._scaled(x), y), None
         if self.early_stop > 0:
             train, validation = train.split(1.0 - self.validation_fraction, seed=seed)
-        with Trainer(
-            network, loss=loss, optimizer=optimizer, batch=self.batch, seed=seed
-        ) as trainer:
+        with self._new_trainer(loss, seed) as trainer:
             history = trainer.fit(
                 train,
                 validation,
                 epochs=self.epochs,
                 early_stop=self.early_stop,
                 keep_best=self.early_stop > 0,
-                on_epoch=print if self.verbose else None,
+                on_epoch=self._told if self.verbose else None,
             )
-        self.network_: Network = network
-        self.n_iter_ = len(history.epochs)
-        self.loss_curve_ = [epoch.train_loss for epoch in history.epochs]
+        self._count(history.epochs)
+
+    def _train_more(self, x: Any, y: Any, loss: LossName) -> None:
+        """One epoch, with the moments of the optimizer as they are."""
+        if "_trainer" not in self.__dict__:
+            self._trainer = self._new_trainer(loss, self._seed())
+        done = self._trainer.epoch
+        history = self._trainer.fit(
+            Dataset(self._scaled(x), y),
+            epochs=done + 1,
+            on_epoch=self._told if self.verbose else None,
+        )
+        self._count(history.epochs[done:])
+
+    def _told(self, epoch: Epoch) -> None:
+        print(epoch.line(self.epochs), file=sys.stderr)
+
+    def _count(self, epochs: Sequence[Epoch]) -> None:
+        self.n_iter_ += len(epochs)
+        self.loss_curve_ += [epoch.train_loss for epoch in epochs]
 
     def _outputs(self, x: Any) -> Any:
         check_is_fitted(self, "network_")
@@ -135,8 +185,33 @@ class LoomClassifier(ClassifierMixin, _LoomEstimator):
         """X: [n, features]; y: [n] labels of any kind."""
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
-        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        classes, numbers = np.unique(labels, return_inverse=True)
+        if self._goes_on() and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"warm_start: the labels are {classes.tolist()}, before they were "
+                f"{self.classes_.tolist()}; give the same classes, or a new estimator"
+            )
+        self.classes_ = classes
         self._train(rows, numbers.astype(np.int32), max(len(self.classes_), 2), "cross_entropy")
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "LoomClassifier":
+        """One more epoch over X. classes: all labels, in the first call."""
+        first = not hasattr(self, "network_")
+        rows, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
+        check_classification_targets(labels)
+        if first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit")
+            self.classes_ = np.unique(classes)
+            self._start(rows, max(len(self.classes_), 2), self._seed())
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"`classes` is {classes!r}; give {self.classes_.tolist()} as before")
+        unknown = np.setdiff1d(labels, self.classes_)
+        if len(unknown):
+            raise ValueError(f"label {unknown[0]!r} is not in `classes`")
+        numbers = np.searchsorted(self.classes_, labels).astype(np.int32)
+        self._train_more(rows, numbers, "cross_entropy")
         return self
 
     def predict_proba(self, X: Any) -> Any:
@@ -158,17 +233,33 @@ class LoomRegressor(RegressorMixin, _LoomEstimator):
 
     def fit(self, X: Any, y: Any) -> "LoomRegressor":
         """X: [n, features]; y: [n] or [n, outputs]."""
+        rows, columns = self._checked(X, y, reset=True)
+        if not self._goes_on():
+            self._y_mean, self._y_scale = _moments(columns)
+        self._train(rows, self._goals(columns), columns.shape[1], "mse")
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> "LoomRegressor":
+        """One more epoch over X."""
+        first = not hasattr(self, "network_")
+        rows, columns = self._checked(X, y, reset=first)
+        if first:
+            self._y_mean, self._y_scale = _moments(columns)
+            self._start(rows, columns.shape[1], self._seed())
+        self._train_more(rows, self._goals(columns), "mse")
+        return self
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> Tuple[Any, Any]:
         rows: Any
         targets: Any
         rows, targets = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=reset
         )
-        columns = targets.reshape(len(targets), -1).astype(np.float64)
         self._shape = targets.shape[1:]
-        self._y_mean, self._y_scale = _moments(columns)
-        goals = ((columns - self._y_mean) / self._y_scale).astype(np.float32)
-        self._train(rows, goals, columns.shape[1], "mse")
-        return self
+        return rows, targets.reshape(len(targets), -1).astype(np.float64)
+
+    def _goals(self, columns: Any) -> Any:
+        return ((columns - self._y_mean) / self._y_scale).astype(np.float32)
 
     def predict(self, X: Any) -> Any:
         """[n] or [n, outputs], as y was."""

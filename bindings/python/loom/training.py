@@ -7,17 +7,19 @@ threads.
 import ctypes
 import json
 import math
-import sys
+import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _ffi
+from . import _ffi, _media
 from ._library import (
     Callbacks, FileBytes, Handle, check, encoded, handle_from, is_bytes, lib, number_of, report,
     sized, take_text, text_from,
 )  # fmt: skip
 from .arrays import Array, as_tensor, first_and_further, numpy_module, result
+from ._labels import named
 from .engine import Engine, engine_handle
+from .history import Epoch, History
 from .network import Network, Path
 from ._options import Options
 from .telemetry import LayerPass, LayerStats, LinkStats, Telemetry, observers
@@ -25,41 +27,6 @@ from .options import (
     TRAINER_OPTIONS, Augment, ClipName, LossName, NormalizeName, Optimizer, OptimizerKindName,
     RuleName, Schedule, ScheduleKindName,
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """An epoch that is done. Validation figures are None where there are none."""
-
-    number: int
-    train_loss: float
-    validation_loss: Optional[float]
-    validation_accuracy: Optional[float]
-    rate: float
-    gradient_norm: float
-    dropped: int
-    best: bool
-    samples_per_second: float
-    validation_metrics: Dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class History:
-    """What a fit gave; `history` has a list per figure, as other libraries do."""
-
-    epochs: List[Epoch]
-    stopped_early: bool = False
-
-    @property
-    def history(self) -> Dict[str, List[Any]]:
-        out: Dict[str, List[Any]] = {"loss": [e.train_loss for e in self.epochs]}
-        if self.epochs and self.epochs[0].validation_loss is not None:
-            out["val_loss"] = [e.validation_loss for e in self.epochs]
-        if self.epochs and self.epochs[0].validation_accuracy is not None:
-            out["val_accuracy"] = [e.validation_accuracy for e in self.epochs]
-        for name in self.epochs[0].validation_metrics if self.epochs else ():
-            out[f"val_{name}"] = [e.validation_metrics[name] for e in self.epochs]
-        return out
 
 
 @dataclass(frozen=True)
@@ -119,6 +86,13 @@ def _evaluation(found: Dict[str, Any]) -> Evaluation:
     return Evaluation(**_numbers(found), confusion=confusion, metrics=metrics, classes=classes)
 
 
+def _with_classes(handle: int, names: Sequence[str]) -> int:
+    """The same samples with names of their classes; takes the handle."""
+    texts = (ctypes.c_char_p * len(names))(*[encoded(name) for name in names])
+    before = Dataset._of(handle)
+    return handle_from(lib.loom_dataset_with_classes, before.handle, texts, len(names))
+
+
 def _read_only(handle: int) -> Any:
     values = result(handle)
     if numpy_module() is not None:
@@ -137,10 +111,15 @@ class Dataset(Handle):
     """
 
     _FREE = "loom_dataset_free"
+    _files: Any = None  # a folder that the library may read again
 
-    def __init__(self, x: Any, y: Any = None, *, lengths: Any = None) -> None:
+    def __init__(
+        self, x: Any, y: Any = None, *, lengths: Any = None, classes: Sequence[str] = ()
+    ) -> None:
         x, further = first_and_further(x)
         inputs = as_tensor(x)
+        y, found = named(y)
+        names = list(classes) or found or []
         targets = None if y is None else as_tensor(y)
         arrays = [inputs.pointer, targets and targets.pointer]
         make = lib.loom_dataset_from_arrays
@@ -152,7 +131,7 @@ class Dataset(Handle):
         for name, values in further:
             before, more = Dataset._of(handle), as_tensor(values).pointer
             handle = handle_from(lib.loom_dataset_with_input, before.handle, encoded(name), more)
-        super().__init__(handle)
+        super().__init__(_with_classes(handle, names) if names else handle)
 
     @classmethod
     def _of(cls, handle: int) -> "Dataset":
@@ -179,7 +158,8 @@ class Dataset(Handle):
         ignore_label: Optional[int] = None,
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> "Dataset":
-        """.csv, .npz, .npy, .safetensors, .idx, also .gz, read as `network` takes its inputs.
+        """.csv, .npz, .npy, .safetensors, .idx, also .gz, read as `network` takes its inputs; an
+        image or a sound, or a folder with a folder of them for each class.
 
         path: or the bytes of such a file, which errors call `name`. progress(rows, total), of .csv,
         stops by returning False. sample_weights, lengths: the array, or the column by its name or
@@ -205,10 +185,16 @@ class Dataset(Handle):
         if is_bytes(path):
             file = FileBytes(path, name)
             code = callbacks.run(lib.loom_dataset_from_memory, *file.arguments, *last)
-        else:
-            code = callbacks.run(lib.loom_dataset_from_file, encoded(path), *last)
-        callbacks.check(code)
-        return cls._of(made.value or 0)
+            callbacks.check(code)
+            return cls._of(made.value or 0)
+
+        def read(there: str) -> Dataset:
+            callbacks.check(callbacks.run(lib.loom_dataset_from_file, encoded(there), *last))
+            return cls._of(made.value or 0)
+
+        dataset, folder = _media.read(path, read)
+        dataset._files = folder
+        return dataset
 
     def _info(self) -> Any:
         return report(_ffi.loom_dataset_info, lib.loom_dataset_get_info, self.handle)
@@ -263,7 +249,10 @@ class Dataset(Handle):
         options = sized(_ffi.loom_split_options, keep_order=not shuffle, has_seed=1, seed=seed)
         first, second, by = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.byref
         check(call(self.handle, *how, by(options), by(first), by(second)))
-        return self._of(first.value or 0), self._of(second.value or 0)
+        parts = self._of(first.value or 0), self._of(second.value or 0)
+        for part in parts:
+            part._files = self._files
+        return parts
 
     @property
     def info(self) -> Dict[str, Any]:
@@ -277,6 +266,39 @@ class Dataset(Handle):
             return "<loom.Dataset, closed>"
         kind = "labels" if self.has_labels else "targets or none"
         return f"<loom.Dataset {len(self)} x {list(self.sample)}, {kind}>"
+
+
+def inputs_of_files(network: Network, paths: Sequence[Path]) -> Any:
+    """Samples of files [n, ...], read as the network takes its inputs."""
+    found = [Dataset.from_file(path, network, inputs_only=True).x for path in paths]
+    if len(found) == 1:
+        return found[0]
+    numpy = numpy_module()
+    if numpy is None:
+        raise ImportError("several files need NumPy: pip install numpy")
+    return numpy.concatenate(found)
+
+
+def dataset_for(network: Network, x: Any, y: Any = None) -> Dataset:
+    """Arrays or a file as a Dataset. Integers are ids only for a network that takes ids."""
+    if isinstance(x, (str, os.PathLike)):
+        labels = y if isinstance(y, (str, os.PathLike)) else None
+        if y is not None and labels is None:
+            raise ValueError("a file has its targets with it, or y names a file of them")
+        return Dataset.from_file(x, network, labels=labels)
+    if isinstance(x, Dataset):
+        if y is not None:
+            raise ValueError("a Dataset has its targets with it; leave out y")
+        network._settle_for(x)
+        return x
+    network._settle_for(x)
+    numpy, info = numpy_module(), network.info
+    if numpy is not None and not info["takes_ids"] and not isinstance(x, dict):
+        x = numpy.asarray(x)
+        if x.dtype.kind in "iub":
+            x = x.astype(numpy.float32)
+    y, names = named(y, info["classes"], info["output"][-1] if info["output"] else None)
+    return Dataset(x, y, classes=names or ())
 
 
 class Trainer(Handle):
@@ -499,7 +521,7 @@ class Trainer(Handle):
         """
         if loss is not None and y is not None:
             raise ValueError("give either targets or a loss of your own")
-        batch = _dataset(self.network, x, y)
+        batch = dataset_for(self.network, x, y)
         if loss is not None:
             return self._own_step(batch, loss, rate)
         other = None if rate is None else ctypes.byref(ctypes.c_double(rate))
@@ -611,99 +633,3 @@ def _history(handle: Any) -> History:
         for i in range(count.value)
     ]
     return History(epochs, bool(early.value))
-
-
-# ---- Network.fit() and evaluate() ----------------------------------------------------------------
-
-
-def _dataset(network: Network, x: Any, y: Any) -> Dataset:
-    """Arrays as a Dataset. Whole numbers are ids only for a network that takes ids."""
-    if isinstance(x, Dataset):
-        if y is not None:
-            raise ValueError("a Dataset has its targets with it; leave out y")
-        return x
-    numpy = numpy_module()
-    if numpy is not None and not network.info["takes_ids"] and not isinstance(x, dict):
-        x = numpy.asarray(x)
-        if x.dtype.kind in "iu":
-            x = x.astype(numpy.float32)
-    return Dataset(x, y)
-
-
-def _line(epoch: Epoch, epochs: int) -> str:
-    line = f"epoch {epoch.number}/{epochs}  loss {epoch.train_loss:.5f}"
-    if epoch.validation_loss is not None:
-        line += f"  validation {epoch.validation_loss:.5f}"
-    if epoch.validation_accuracy is not None:
-        line += f"  accuracy {100 * epoch.validation_accuracy:.2f} %"
-    return line
-
-
-def fit(
-    network: Network,
-    x: Any,
-    y: Any = None,
-    *,
-    epochs: int = 10,
-    validation_split: float = 0.0,
-    validation_data: Any = None,
-    early_stop: int = 0,
-    checkpoint: Optional[Path] = None,
-    resume: bool = False,
-    best: Optional[Path] = None,
-    keep_best: bool = False,
-    on_batch: Optional[Callable[[int, int, float], Any]] = None,
-    on_epoch: Optional[Callable[[Epoch], Any]] = None,
-    on_layer: Optional[Callable[[LayerStats], Any]] = None,
-    on_pass: Optional[Callable[[LayerPass], Any]] = None,
-    on_link: Optional[Callable[[LinkStats], Any]] = None,
-    telemetry: Optional[Telemetry] = None,
-    verbose: bool = False,
-    seed: int = 1,
-    **options: Any,
-) -> History:
-    """Network.fit(). Other options are those of Trainer."""
-    train, validation = _dataset(network, x, y), None
-    if validation_data is not None:
-        given = validation_data if isinstance(validation_data, tuple) else (validation_data, None)
-        validation = _dataset(network, *given)
-    elif validation_split > 0:
-        train, validation = train.split(1.0 - validation_split, seed=seed)
-
-    def told(epoch: Epoch) -> Any:
-        if verbose:
-            print(_line(epoch, epochs), file=sys.stderr)
-        return None if on_epoch is None else on_epoch(epoch)
-
-    trainer = Trainer(network, seed=seed, **options)
-    with trainer:
-        return trainer.fit(
-            train,
-            validation,
-            epochs=epochs,
-            early_stop=early_stop,
-            checkpoint=checkpoint,
-            resume=resume,
-            best=best,
-            keep_best=keep_best,
-            on_batch=on_batch,
-            on_epoch=told if verbose or on_epoch is not None else None,
-            on_layer=on_layer,
-            on_pass=on_pass,
-            on_link=on_link,
-            telemetry=telemetry,
-        )
-
-
-def evaluate(
-    network: Network,
-    x: Any,
-    y: Any = None,
-    *,
-    loss: Optional[LossName] = None,
-    metrics: Sequence[str] = (),
-) -> Evaluation:
-    data = _dataset(network, x, y)
-    trainer = Trainer(network, loss=loss or "automatic", metrics=metrics)
-    with trainer:
-        return trainer.evaluate(data)

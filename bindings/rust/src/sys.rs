@@ -3583,6 +3583,14 @@ extern "C" {
         *mut loom_dataset
     ) -> loom_status;
 
+    /// The same samples with names of their classes: label i has names\[i\], and the network keeps
+    /// them. `*out` is transferred. Errors: invalid_argument (no labels, or fewer names than
+    /// classes).
+    pub fn loom_dataset_with_classes(
+        dataset: *const loom_dataset, names: *const *const c_char, count: i64, out: *mut *mut
+        loom_dataset
+    ) -> loom_status;
+
     /// round(share * n) samples, and the rest; drawn by class where every sample has one label.
     /// Both are transferred. Errors: invalid_argument (a part without samples).
     pub fn loom_dataset_split(

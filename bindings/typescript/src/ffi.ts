@@ -2114,6 +2114,8 @@ export interface Functions {
   loom_dataset_lengths(dataset: number, out: number): number;
   /** The same samples with a further input of networks that take several, by its name there. values: [n, sample], ids or numbers as x is; they are copied. `*out` is transferred. Errors: invalid_argument. */
   loom_dataset_with_input(dataset: number, name: number, values: number, out: number): number;
+  /** The same samples with names of their classes: label i has names[i], and the network keeps them. `*out` is transferred. Errors: invalid_argument (no labels, or fewer names than classes). */
+  loom_dataset_with_classes(dataset: number, names: number, count: bigint, out: number): number;
   /** round(share * n) samples, and the rest; drawn by class where every sample has one label. Both are transferred. Errors: invalid_argument (a part without samples). */
   loom_dataset_split(dataset: number, share: number, options: number, first: number, second: number): number;
   /** Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it. Folds are alike in size, and of each class where every sample has one label. Both are transferred. Errors: invalid_argument. */

@@ -131,6 +131,7 @@ export const addresses: Readonly<Record<string, string>> = {
   loom_dataset_y: "aa-",
   loom_dataset_lengths: "aa-",
   loom_dataset_with_input: "aaaa-",
+  loom_dataset_with_classes: "aa-a-",
   loom_dataset_split: "a-aaa-",
   loom_dataset_fold: "a--aaa-",
   loom_dataset_json: "aa-",

@@ -251,6 +251,20 @@ Result<Dataset> Dataset::with_input(const std::string& name, const Tensor& value
   return Dataset(std::move(made));
 }
 
+Result<Dataset> Dataset::with_classes(const std::vector<std::string>& names) const {
+  const core::Dataset& d = impl_->data;
+  if (!d.has_labels()) return invalid("samples without labels have no classes");
+  if (d.classes > static_cast<int64_t>(names.size()))
+    return invalid(cat(names.size(), " names for ", d.classes, " classes"));
+  LOOM_ASSIGN(core::MemoryShare booked,
+              impl_->budget.take(d.bytes(), "a copy of the samples", impl_->path));
+  auto made = std::make_shared<Impl>(Impl{d, names, impl_->notes, impl_->split, std::move(booked),
+                                          impl_->budget, impl_->path, impl_->files, impl_->media,
+                                          impl_->columns});
+  made->data.classes = static_cast<int64_t>(names.size());
+  return Dataset(std::move(made));
+}
+
 std::vector<std::string> Dataset::further_inputs() const {
   std::vector<std::string> names;
   for (const core::ExtraInput& input : impl_->data.more) names.push_back(input.name);

@@ -68,6 +68,7 @@ struct Trainer::Impl {
     std::lock_guard<std::mutex> lock;
   };
   core::TrainedModel& model() { return network.impl().model; }
+  bool are_numbers(const core::Dataset& samples) const;
   Status prepare(const Dataset& data);
   Status create(const core::Dataset& data);
   Status load_weights();
@@ -122,18 +123,32 @@ Status Trainer::Impl::sync() {
   return {};
 }
 
+// Whether integers are numbers, not labels: the network has no room for classes, as files are read.
+bool Trainer::Impl::are_numbers(const core::Dataset& samples) const {
+  if (!samples.has_labels() || samples.ignored) return false;
+  const bool automatic = options.loss == Loss::automatic;
+  const bool trained = network.impl().trained;
+  const core::LossSpec& spec = automatic && trained ? network.impl().model.loss : plan.step.loss;
+  if ((trained || !automatic) && core::loss_def(spec.kind).takes_labels()) return false;
+  const auto weights = network.impl().weights();
+  if (!weights.ok()) return false;
+  const core::Shape output = (*weights)->output();
+  return output.count() == samples.labels_per_sample() * output[0];
+}
+
 // Decides the loss, class names and normalization from the first samples.
 Status Trainer::Impl::prepare(const Dataset& data) {
   if (trainer) return {};
   const core::Dataset& samples = data.impl().data;
   core::TrainedModel& known = model();
+  const bool labels = samples.has_labels() && !are_numbers(samples);
   if (options.loss == Loss::automatic) {
     const bool trained = network.impl().trained;
-    plan.step.loss.kind = trained ? known.loss.kind : core::default_loss(samples.has_labels());
+    plan.step.loss.kind = trained ? known.loss.kind : core::default_loss(labels);
     if (trained) core::copy_options(known.loss, plan.step.loss);
     if (trained && options.heads.empty()) plan.step.loss.heads = known.loss.heads;
   }
-  if (samples.has_labels() && !core::loss_def(plan.step.loss.kind).takes_labels())
+  if (labels && !core::loss_def(plan.step.loss.kind).takes_labels())
     return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
   if (!samples.has_labels() && samples.targets.empty())
     return invalid("the dataset has inputs alone; training needs labels or targets");
@@ -182,9 +197,16 @@ Result<const core::Dataset*> Trainer::Impl::prepared(const Dataset& data, core::
     return invalid(cat("a sample of the dataset is ", samples.sample.str(), ", the network takes ",
                        input.str()));
   }
-  if (same && model().normalization.empty()) return &samples;
+  const bool numbers = are_numbers(samples);
+  if (same && model().normalization.empty() && !numbers) return &samples;
   copy = samples;
   copy.sample = input;
+  if (numbers) {
+    copy.outputs = samples.labels_per_sample();
+    copy.targets.assign(samples.labels.begin(), samples.labels.end());
+    copy.labels.clear();
+    copy.classes = 0;
+  }
   LOOM_TRY(core::normalize(copy, model().normalization));
   return &copy;
 }
@@ -302,7 +324,9 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
   ahead = true;
   last_step = train.samples <= plan.batch;
   passed_ns = steady_ns();
+  bool stepped = false;
   const auto on_step = [&](int64_t done, int64_t steps, double loss) {
+    stepped = true;
     last_step = done + 1 == steps;
     const bool go_on = !o.on_batch || o.on_batch(done, steps, loss);
     if (o.on_pass) passed_ns = steady_ns();
@@ -319,7 +343,10 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
     if (!o.checkpoint.empty()) pause.save = save;
     return trainer->epoch(train, validation, on_step, o.on_validation, pause);
   }();
-  if (!report.ok()) return report.error();
+  if (!report.ok()) {
+    if (report.error().code == Code::cancelled && stepped) trained();
+    return report.error();
+  }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   trained();
   if (report->dropped > 0) {

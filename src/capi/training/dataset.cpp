@@ -184,6 +184,17 @@ loom_status loom_dataset_with_input(const loom_dataset* dataset, const char* nam
   });
 }
 
+loom_status loom_dataset_with_classes(const loom_dataset* dataset, const char* const* names,
+                                      int64_t count, loom_dataset** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Dataset* object, object_of(dataset));
+    LOOM_ASSIGN(const std::vector<std::string> classes, texts_of(names, count, "names"));
+    LOOM_ASSIGN(Dataset with, object->with_classes(classes));
+    return give(out, std::move(with));
+  });
+}
+
 loom_status loom_dataset_split(const loom_dataset* dataset, double share,
                                const loom_split_options* options, loom_dataset** first,
                                loom_dataset** second) {

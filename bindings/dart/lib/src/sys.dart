@@ -2445,6 +2445,12 @@ class LoomLibrary {
   late final loom_dataset_with_input =
       library.lookupFunction<_loom_dataset_with_input_native, _loom_dataset_with_input_dart>('loom_dataset_with_input');
 
+  /// The same samples with names of their classes: label i has names[i], and the network keeps
+  /// them. `*out` is transferred. Errors: invalid_argument (no labels, or fewer names than
+  /// classes).
+  late final loom_dataset_with_classes =
+      library.lookupFunction<_loom_dataset_with_classes_native, _loom_dataset_with_classes_dart>('loom_dataset_with_classes');
+
   /// round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
   /// are transferred. Errors: invalid_argument (a part without samples).
   late final loom_dataset_split =
@@ -3822,6 +3828,12 @@ typedef _loom_dataset_with_input_native = Int32 Function(
 );
 typedef _loom_dataset_with_input_dart = int Function(
     Pointer<loom_dataset>, Pointer<Uint8>, Pointer<loom_tensor>, Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_with_classes_native = Int32 Function(
+    Pointer<loom_dataset>, Pointer<Pointer<Uint8>>, Int64, Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_with_classes_dart = int Function(
+    Pointer<loom_dataset>, Pointer<Pointer<Uint8>>, int, Pointer<Pointer<loom_dataset>>
 );
 typedef _loom_dataset_split_native = Int32 Function(
     Pointer<loom_dataset>, Double, Pointer<loom_split_options>, Pointer<Pointer<loom_dataset>>,

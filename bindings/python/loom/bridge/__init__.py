@@ -182,10 +182,12 @@ def _sklearn(estimator: Any, inputs: List[Any]) -> Any:
     x: Optional[Any] = inputs[0] if inputs else None
     if x is None:
         x = np.random.default_rng(0).normal(size=(64, width))
+    if plan.problems:
+        return plan, [x], []
     x = np.ascontiguousarray(np.asarray(x), dtype=np.float32)
     if x.ndim != 2 or x.shape[1] != width:
         raise InvalidArgumentError(f"example inputs must be [n, {width}]; got {list(x.shape)}")
-    return plan, [x], [] if plan.problems else [rules.native(estimator, x)]
+    return plan, [x], [rules.native(estimator, x)]
 
 
 def _torch(module: Any, inputs: List[Any]) -> Any:

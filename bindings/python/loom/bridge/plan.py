@@ -160,10 +160,10 @@ class Plan:
 
     # ---- what users of bare ops need often -------------------------------------------------------
 
-    def dense(self, x: str, weight: Any, bias: Any = None) -> str:
-        """x W^T + b over the last axis; weight [out, in]."""
-        y = self.op("MatMul", x, self.constant(np.asarray(weight).T))
-        return y if bias is None else self.op("Add", y, self.constant(bias))
+    def dense(self, x: str, weight: Any, bias: Any = None, *, parameter: bool = True) -> str:
+        """x W^T + b over the last axis; weight [out, in]. parameter: as constant() has it."""
+        y = self.op("MatMul", x, self.constant(np.asarray(weight).T, parameter=parameter))
+        return y if bias is None else self.op("Add", y, self.constant(bias, parameter=parameter))
 
     def _name(self, prefix: str) -> str:
         self._names += 1

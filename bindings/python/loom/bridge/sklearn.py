@@ -6,23 +6,19 @@ of its decision function otherwise; a transformer gives what transform() does; a
 """
 
 from importlib import import_module
-from typing import Any, Callable, Dict, List
+from typing import Any
 
 import numpy as np
 
-from . import trees
+from . import sklearn_ensembles, sklearn_kernels, sklearn_prepare, trees
+from ._sklearn_rules import (
+    absorb_step, decision_rule, decisions, dense_array, is_regressor, linear, mean, rule,
+    two_classes,
+)  # fmt: skip
 from .plan import Plan
 
-Rule = Callable[[Plan, Any, str], str]
-_RULES: Dict[str, Rule] = {}
-
-
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def enter(rule: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(names, rule))
-        return rule
-
-    return enter
+# Their rules are registered.
+_MODULES = (sklearn_ensembles, sklearn_kernels, sklearn_prepare)
 
 
 def plan_of(estimator: Any) -> Plan:
@@ -34,45 +30,35 @@ def plan_of(estimator: Any) -> Plan:
         plan.refuse(type(estimator).__name__, "it is not fitted: call fit() first")
         return plan
     x = plan.input("x", ["batch", int(width)])
-    plan.output(_absorb(plan, estimator, x, ""), "y")
+    plan.output(absorb_step(plan, estimator, x, ""), "y")
     return plan
 
 
 def native(estimator: Any, x: Any) -> Any:
     """What the estimator itself says, in the form that the absorbed network does."""
-    regresses = import_module("sklearn.base").is_regressor(estimator)
+    if getattr(estimator, "voting", "") == "hard":
+        return _hard_votes(estimator, x)
+    regresses = is_regressor(estimator)
     methods = ("predict_proba", "decision_function", "transform", "predict")
     for method in ("predict",) if regresses else methods:
         if hasattr(estimator, method):
-            out = np.asarray(getattr(estimator, method)(x))
+            out = dense_array(getattr(estimator, method)(x))
             return out.reshape(len(out), -1)
     raise TypeError(f"{type(estimator).__name__} neither predicts nor transforms")
 
 
-def _absorb(plan: Plan, estimator: Any, x: str, path: str) -> str:
-    name = type(estimator).__name__
-    plan.origin = f"{path}.{name}" if path else name
-    rule = _RULES.get(name)
-    if rule is None or not type(estimator).__module__.startswith("sklearn."):
-        plan.refuse(name, "no rule for this estimator")
-        return x
-    return rule(plan, estimator, x)
+def _hard_votes(model: Any, x: Any) -> Any:
+    """The weight of the votes for each class, [n, classes]; the largest one is what it predicts."""
+    weights = model._weights_not_none or [1] * len(model.estimators_)
+    votes = np.asarray(model.transform(x))
+    classes = np.arange(len(model.classes_))
+    return np.stack([(votes == c) @ np.asarray(weights, float) for c in classes], axis=1)
 
 
 # ---- linear --------------------------------------------------------------------------------------
 
 
-def _linear(plan: Plan, model: Any, x: str) -> str:
-    weight = np.atleast_2d(_dense_array(model.coef_))
-    bias = np.broadcast_to(np.asarray(model.intercept_), (len(weight),))
-    return plan.dense(x, weight, bias)
-
-
-def _dense_array(value: Any) -> Any:
-    return np.asarray(value.toarray() if hasattr(value, "toarray") else value)
-
-
-@_rule(
+@rule(
     "LinearRegression",
     "Ridge",
     "RidgeCV",
@@ -100,12 +86,12 @@ def _dense_array(value: Any) -> Any:
     "QuantileRegressor",
 )
 def _(plan: Plan, model: Any, x: str) -> str:
-    return _linear(plan, model, x)
+    return linear(plan, model, x)
 
 
-@_rule("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
+@rule("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
 def _(plan: Plan, model: Any, x: str) -> str:
-    y = _linear(plan, model, x)
+    y = linear(plan, model, x)
     link = getattr(model, "link", "log")
     power = getattr(model, "power", 1)
     if link == "identity" or (link == "auto" and power <= 0):
@@ -113,17 +99,18 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return plan.op("Exp", y)
 
 
-def _two_classes(plan: Plan, probability: str) -> str:
-    """[n, 1] of the second class to [n, 2]."""
-    rest = plan.op("Sub", plan.constant(np.ones(1), parameter=False), probability)
-    return plan.op("Concat", rest, probability, axis=1)
-
-
-@_rule("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
+@decision_rule(
+    "LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis", "SGDClassifier"
+)
 def _(plan: Plan, model: Any, x: str) -> str:
-    scores = _linear(plan, model, x)
+    return linear(plan, model, x)
+
+
+@rule("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
+def _(plan: Plan, model: Any, x: str) -> str:
+    scores = linear(plan, model, x)
     if len(model.classes_) == 2:
-        return _two_classes(plan, plan.op("Sigmoid", scores))
+        return two_classes(plan, plan.op("Sigmoid", scores))
     if getattr(model, "multi_class", None) == "ovr" or getattr(model, "solver", "") == "liblinear":
         each = plan.op("Sigmoid", scores)
         total = plan.op("ReduceSum", each, plan.constant(np.array([1])), keepdims=1)
@@ -131,17 +118,17 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return plan.op("Softmax", scores, axis=1)
 
 
-@_rule("SGDClassifier")
+@rule("SGDClassifier")
 def _(plan: Plan, model: Any, x: str) -> str:
-    scores = _linear(plan, model, x)
+    scores = linear(plan, model, x)
     if model.loss == "log_loss" and len(model.classes_) == 2:
-        return _two_classes(plan, plan.op("Sigmoid", scores))
+        return two_classes(plan, plan.op("Sigmoid", scores))
     if model.loss in ("log_loss", "modified_huber"):
         plan.refuse(f"loss {model.loss}", "its probabilities have no rule for so many classes")
     return scores
 
 
-@_rule("GaussianNB")
+@rule("GaussianNB")
 def _(plan: Plan, model: Any, x: str) -> str:
     # log p(c) - 1/2 sum (x - m)^2 / v - 1/2 sum log(2 pi v), as products with x^2 and x.
     variance = model.var_
@@ -157,7 +144,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
 _ACTIVATIONS = {"identity": None, "relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
 
 
-@_rule("MLPClassifier", "MLPRegressor")
+@rule("MLPClassifier", "MLPRegressor")
 def _(plan: Plan, model: Any, x: str) -> str:
     for i, (weight, bias) in enumerate(zip(model.coefs_, model.intercepts_)):
         x = plan.dense(x, weight.T, bias)
@@ -170,13 +157,13 @@ def _(plan: Plan, model: Any, x: str) -> str:
         elif _ACTIVATIONS[name]:
             x = plan.op(_ACTIVATIONS[name] or "", x)
     binary = model.out_activation_ == "logistic" and model.n_outputs_ == 1
-    return _two_classes(plan, x) if binary else x
+    return two_classes(plan, x) if binary else x
 
 
 # ---- transformers --------------------------------------------------------------------------------
 
 
-@_rule("StandardScaler", "RobustScaler")
+@rule("StandardScaler", "RobustScaler")
 def _(plan: Plan, model: Any, x: str) -> str:
     center = getattr(model, "mean_", None) if hasattr(model, "mean_") else model.center_
     centers = getattr(model, "with_mean", getattr(model, "with_centering", True))
@@ -185,7 +172,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return x if model.scale_ is None else plan.op("Div", x, plan.constant(model.scale_))
 
 
-@_rule("MinMaxScaler")
+@rule("MinMaxScaler")
 def _(plan: Plan, model: Any, x: str) -> str:
     x = plan.op("Mul", x, plan.constant(model.scale_))
     x = plan.op("Add", x, plan.constant(model.min_))
@@ -195,12 +182,12 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return x
 
 
-@_rule("MaxAbsScaler")
+@rule("MaxAbsScaler")
 def _(plan: Plan, model: Any, x: str) -> str:
     return plan.op("Div", x, plan.constant(model.scale_))
 
 
-@_rule("Normalizer")
+@rule("Normalizer")
 def _(plan: Plan, model: Any, x: str) -> str:
     axes = plan.constant(np.array([1]))
     if model.norm == "l2":
@@ -213,7 +200,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return plan.op("Div", x, plan.op("Max", size, tiny))
 
 
-@_rule("PCA", "TruncatedSVD", "IncrementalPCA", "FastICA", "FactorAnalysis")
+@rule("PCA", "TruncatedSVD", "IncrementalPCA", "FastICA", "FactorAnalysis")
 def _(plan: Plan, model: Any, x: str) -> str:
     kind = type(model).__name__
     if kind == "FactorAnalysis":
@@ -228,13 +215,13 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return y
 
 
-@_rule("Binarizer")
+@rule("Binarizer")
 def _(plan: Plan, model: Any, x: str) -> str:
     over = plan.op("Greater", x, plan.constant(np.float32(model.threshold)))
     return plan.op("Cast", over, to=1)
 
 
-@_rule("FunctionTransformer")
+@rule("FunctionTransformer")
 def _(plan: Plan, model: Any, x: str) -> str:
     if model.func is None:
         return x
@@ -246,13 +233,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return x
 
 
-@_rule("SimpleImputer")
-def _(plan: Plan, model: Any, x: str) -> str:
-    plan.refuse("SimpleImputer", "inputs of the engine are finite numbers, so none is missing")
-    return x
-
-
-@_rule("KMeans", "MiniBatchKMeans")
+@rule("KMeans", "MiniBatchKMeans")
 def _(plan: Plan, model: Any, x: str) -> str:
     # transform(): the distances |x - c|, by the differences, so that small ones are exact.
     rows = plan.op("Unsqueeze", x, plan.constant(np.array([1])))
@@ -288,7 +269,7 @@ def _leaf_values(tree: Any, probabilities: bool) -> Any:
     return values / values.sum(1, keepdims=True) if probabilities else values
 
 
-@_rule(
+@rule(
     "DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"
 )
 def _(plan: Plan, model: Any, x: str) -> str:
@@ -299,12 +280,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return _tree(plan, model.tree_, x, _leaf_values(model.tree_, classifies))
 
 
-def _mean(plan: Plan, parts: List[str], count: int) -> str:
-    total = parts[0] if len(parts) == 1 else plan.op("Sum", *parts)
-    return plan.op("Div", total, plan.constant(np.float32(count), parameter=False))
-
-
-@_rule(
+@rule(
     "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"
 )
 def _(plan: Plan, model: Any, x: str) -> str:
@@ -314,11 +290,11 @@ def _(plan: Plan, model: Any, x: str) -> str:
         return x
     all_trees = [e.tree_ for e in model.estimators_]
     parts = [_tree(plan, t, x, _leaf_values(t, classifies)) for t in all_trees]
-    return _mean(plan, parts, len(parts))
+    return mean(plan, parts, len(parts))
 
 
-@_rule("GradientBoostingClassifier", "GradientBoostingRegressor")
-def _(plan: Plan, model: Any, x: str) -> str:
+@decision_rule("GradientBoostingClassifier")
+def _boosted(plan: Plan, model: Any, x: str) -> str:
     columns = []
     for k in range(model.estimators_.shape[1]):
         parts = []
@@ -330,7 +306,12 @@ def _(plan: Plan, model: Any, x: str) -> str:
     start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))
     if type(model.init_).__name__ not in ("DummyClassifier", "DummyRegressor"):
         plan.refuse(f"init {type(model.init_).__name__}", "no rule for a start that is a model")
-    raw = plan.op("Add", raw, plan.constant(start))
+    return plan.op("Add", raw, plan.constant(start))
+
+
+@rule("GradientBoostingClassifier", "GradientBoostingRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    raw = _boosted(plan, model, x)
     if not hasattr(model, "classes_"):
         return raw
     if model.loss != "log_loss":
@@ -341,8 +322,8 @@ def _(plan: Plan, model: Any, x: str) -> str:
 _PLAIN_READING = trees.Reading(inside_left=True, truncates=False)
 
 
-@_rule("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
-def _(plan: Plan, model: Any, x: str) -> str:
+@decision_rule("HistGradientBoostingClassifier")
+def _binned(plan: Plan, model: Any, x: str) -> str:
     if model.is_categorical_ is not None and model.is_categorical_.any():
         plan.refuse("categorical_features", "no rule for what prepares them")
     forest = trees.Forest(plan, x, model.n_features_in_, _PLAIN_READING)
@@ -351,7 +332,12 @@ def _(plan: Plan, model: Any, x: str) -> str:
     for k in range(len(start)):
         stages = [_binned_tree(stage[k].nodes) for stage in model._predictors]
         columns.append(forest.total(stages, start[k : k + 1]))
-    raw = columns[0] if len(columns) == 1 else plan.op("Concat", *columns, axis=1)
+    return columns[0] if len(columns) == 1 else plan.op("Concat", *columns, axis=1)
+
+
+@rule("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    raw = _binned(plan, model, x)
     if hasattr(model, "classes_"):
         return _probabilities_of(plan, raw, len(model.classes_))
     return plan.op("Exp", raw) if model.loss in ("poisson", "gamma") else raw
@@ -373,27 +359,37 @@ def _binned_tree(nodes: Any) -> trees.Tree:
 
 def _probabilities_of(plan: Plan, raw: str, classes: int) -> str:
     if classes == 2:
-        return _two_classes(plan, plan.op("Sigmoid", raw))
+        return two_classes(plan, plan.op("Sigmoid", raw))
     return plan.op("Softmax", raw, axis=1)
 
 
 # ---- what is made of others ----------------------------------------------------------------------
 
 
-@_rule("Pipeline")
+@rule("Pipeline")
 def _(plan: Plan, model: Any, x: str) -> str:
     path = plan.origin
     for name, step in model.steps:
         if step is not None and step != "passthrough":
-            x = _absorb(plan, step, x, f"{path}.{name}")
+            x = absorb_step(plan, step, x, f"{path}.{name}")
     return x
 
 
-@_rule("FeatureUnion")
+@decision_rule("Pipeline")
+def _(plan: Plan, model: Any, x: str) -> str:
+    path = plan.origin
+    for name, step in model.steps[:-1]:
+        if step is not None and step != "passthrough":
+            x = absorb_step(plan, step, x, f"{path}.{name}")
+    name, last = model.steps[-1]
+    return decisions(plan, last, x, f"{path}.{name}")
+
+
+@rule("FeatureUnion")
 def _(plan: Plan, model: Any, x: str) -> str:
     path, parts = plan.origin, []
     for name, step in model.transformer_list:
-        part = _absorb(plan, step, x, f"{path}.{name}")
+        part = absorb_step(plan, step, x, f"{path}.{name}")
         weight = (model.transformer_weights or {}).get(name)
         if weight is not None:
             part = plan.op("Mul", part, plan.constant(np.float32(weight)))
@@ -401,7 +397,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return plan.op("Concat", *parts, axis=1)
 
 
-@_rule("ColumnTransformer")
+@rule("ColumnTransformer")
 def _(plan: Plan, model: Any, x: str) -> str:
     path, parts = plan.origin, []
     for name, step, columns in model.transformers_:
@@ -412,47 +408,26 @@ def _(plan: Plan, model: Any, x: str) -> str:
             continue
         part = plan.op("Gather", x, plan.constant(indices.astype(np.int64)), axis=1)
         if not (isinstance(step, str) and step == "passthrough"):
-            part = _absorb(plan, step, part, f"{path}.{name}")
+            part = absorb_step(plan, step, part, f"{path}.{name}")
         parts.append(part)
     return parts[0] if len(parts) == 1 else plan.op("Concat", *parts, axis=1)
 
 
-@_rule("VotingRegressor")
-def _(plan: Plan, model: Any, x: str) -> str:
-    path = plan.origin
-    parts = [_absorb(plan, e, x, path) for e in model.estimators_]
-    weights = model._weights_not_none or [1] * len(parts)
-    scaled = [plan.op("Mul", p, plan.constant(np.float32(w))) for p, w in zip(parts, weights)]
-    return _mean(plan, scaled, sum(weights))
-
-
-@_rule("VotingClassifier")
-def _(plan: Plan, model: Any, x: str) -> str:
-    if model.voting != "soft":
-        plan.refuse("hard voting", "no rule for it; soft votes have one")
-        return x
-    path = plan.origin
-    parts = [_absorb(plan, e, x, path) for e in model.estimators_]
-    weights = model._weights_not_none or [1] * len(parts)
-    scaled = [plan.op("Mul", p, plan.constant(np.float32(w))) for p, w in zip(parts, weights)]
-    return _mean(plan, scaled, sum(weights))
-
-
-@_rule("BaggingClassifier", "BaggingRegressor")
+@rule("BaggingClassifier", "BaggingRegressor")
 def _(plan: Plan, model: Any, x: str) -> str:
     path, parts = plan.origin, []
     for member, features in zip(model.estimators_, model.estimators_features_):
         own = plan.op("Gather", x, plan.constant(np.asarray(features, np.int64)), axis=1)
-        parts.append(_absorb(plan, member, own, path))
-    return _mean(plan, parts, len(parts))
+        parts.append(absorb_step(plan, member, own, path))
+    return mean(plan, parts, len(parts))
 
 
-@_rule("TransformedTargetRegressor")
+@rule("TransformedTargetRegressor")
 def _(plan: Plan, model: Any, x: str) -> str:
     if type(model.transformer_).__name__ != "StandardScaler":
         plan.refuse(type(model.transformer_).__name__, "no rule for its inverse")
         return x
     scaler = model.transformer_
-    y = _absorb(plan, model.regressor_, x, plan.origin)
+    y = absorb_step(plan, model.regressor_, x, plan.origin)
     y = plan.op("Mul", y, plan.constant(scaler.scale_))
     return plan.op("Add", y, plan.constant(scaler.mean_))

@@ -3463,6 +3463,12 @@ public interface Sys extends Library {
   int loom_dataset_with_input(Pointer dataset, String name, Tensor values, PointerByReference out);
 
   /**
+   * The same samples with names of their classes: label i has names[i], and the network keeps them.
+   * `*out` is transferred. Errors: invalid_argument (no labels, or fewer names than classes).
+   */
+  int loom_dataset_with_classes(Pointer dataset, Pointer names, long count, PointerByReference out);
+
+  /**
    * round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
    * are transferred. Errors: invalid_argument (a part without samples).
    */
