@@ -36,7 +36,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
   set(LOOM_SOUND_HERE OFF)
 endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
-  list(APPEND LOOM_LEFT_OUT "^media/netpbm")
+  list(APPEND LOOM_LEFT_OUT "^media/netpbm" "^table/" "^train_io/table_dataset" "^api/table" "^capi/table_network")
+  list(APPEND LOOM_WITHOUT LOOM_WITHOUT_TABLES)
 endif()
 if(NOT LOOM_SOUND_HERE)
   list(APPEND LOOM_LEFT_OUT "^media/sound_library")
@@ -73,12 +74,12 @@ if(LOOM_MINIMAL)
   endif()
   # A page reaches a module through the C interface; other small builds are C++.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
-    set(LOOM_ONLY_capi arrays generation handles library model network read_generation session support tokenizer)
+    set(LOOM_ONLY_capi arrays generation handles library model network read_generation reading session support tokenizer)
   else()
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()
   # Only the parts of media that read and write the description of a file remain.
-  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|netpbm|picture|png|sound|wave)" "^mesh/" "^evolve/" "^telemetry/" "^lab/"
+  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|netpbm|picture|png|sound|wave)" "^mesh/" "^evolve/" "^telemetry/" "^lab/" "^table/"
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   # The rows of losses, which files of networks name.
   set(LOOM_ONLY_learn "loss/.*")

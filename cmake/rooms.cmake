@@ -8,7 +8,7 @@ set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 # Code that runs once per file, conversation or call. Optimization for speed would add a third to
 # every program and wheel (docs/decisions/0055), with no measurable gain. If you choose the level
 # yourself (build types None and Debug), it applies everywhere.
-set(LOOM_COLD "^(layers|learn|options|backend/webgpu/(tuning|wgsl)|evolve|families|formats/.*|convert|bridge|api|capi|telemetry|chat|jinja|net|serve|remote|lab|onnx/(file|import|export)|puzzle|train_io)$")
+set(LOOM_COLD "^(layers|learn|options|backend/webgpu/(tuning|wgsl)|evolve|families|formats/.*|convert|bridge|api|capi|telemetry|chat|jinja|net|serve|remote|lab|onnx/(file|import|export)|puzzle|train_io|table)$")
 
 # Files of such rooms with loops over samples on the host, as ROOM/FILE.
 set(LOOM_HOT "^learn/(augment|ctc_batch|dataset|kfac|lbfgs|output_scores|pairs|scores)$")

@@ -11,7 +11,7 @@ if(LOOM_MINIMAL OR LOOM_CORE_ONLY OR CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
 endif()
 set(LOOM_STARTER_ABSENT backend/webgpu backend/webgpu/fusion backend/webgpu/kernels backend/webgpu/runtime
   backend/webgpu/tuning backend/webgpu/wgsl onnx/interpreter evolve onnx/export onnx/import formats/original
-  formats/tflite formats/universal learn media mesh onnx/file onnx/operators)
+  formats/tflite formats/universal learn media table mesh onnx/file onnx/operators)
 # One instruction set of this processor. Each set has the bits of all others.
 set(LOOM_STARTER_ISA scalar)
 set(LOOM_STARTER_ISAS LOOM_WITHOUT_VECTORS)  # see cpu.cpp

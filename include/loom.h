@@ -605,6 +605,8 @@ enum {
 };
 
 typedef struct loom_dataset loom_dataset; /* Inputs, and targets or class labels. */
+/* Options by name: all that a struct of options has in C++, each with its default. */
+typedef struct loom_options loom_options;
 
 /* How a file is read. Texts are borrowed during the call. */
 typedef struct loom_dataset_options {
@@ -623,9 +625,15 @@ typedef struct loom_dataset_options {
   const char *lengths; /* how many positions of each sample are real, named so too; null: all */
   int32_t has_ignore_label; /* 1: `ignore_label` counts */
   int32_t ignore_label; /* labels of this value count nothing */
+  /* .csv: options "table", for a plan of its columns; null: the plan of the network, or none */
+  const loom_options *table;
+  const char *separator; /* of a table with a plan: one character or "tab"; null: detected */
+  const char *decimal; /* "." or ","; null: detected */
+  const char *thousands; /* one of . , ' space, or "none"; null: detected */
+  const char *encoding; /* utf-8, utf-16, utf-16be or latin-1; null: detected */
 } loom_dataset_options;
 #define LOOM_DATASET_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* The description of a data set. */
 typedef struct loom_dataset_info {
@@ -671,6 +679,21 @@ LOOM_EXPORT loom_status loom_dataset_from_file(const char *path, const loom_netw
  * null: "the bytes". `*out` is transferred. */
 LOOM_EXPORT loom_status loom_dataset_from_memory(const void *bytes, int64_t size, const char *name,
     const loom_network *network, const loom_dataset_options *options, loom_dataset **out);
+
+/* A network that fits a .csv file, not trained, with a plan of its columns;
+ * loom_dataset_from_file() applies the plan. reading: header, separator, decimal, encoding,
+ * weights, numbers and table count. `*json`: {"description": text, "notes": [text], "samples":
+ * rows with a target}. `*out` and `*json` are transferred: loom_free(). Errors: not_found,
+ * bad_file, naming row and column, invalid_argument (no such column). */
+LOOM_EXPORT loom_status loom_network_for_table(loom_engine *engine, const char *path,
+    const loom_dataset_options *reading, const loom_load_options *options, loom_network **out,
+    char **json);
+
+/* The same of a file in memory, which is read during the call alone. name: what errors call it;
+ * null: "the bytes". */
+LOOM_EXPORT loom_status loom_network_for_table_memory(loom_engine *engine, const void *bytes,
+    int64_t size, const char *name, const loom_dataset_options *reading,
+    const loom_load_options *options, loom_network **out, char **json);
 
 /* Fills `out`, whose struct_size the caller has set. */
 LOOM_EXPORT loom_status loom_dataset_get_info(const loom_dataset *dataset, loom_dataset_info *out);
@@ -836,8 +859,6 @@ typedef struct loom_trainer loom_trainer; /* Fits the weights of a network to a 
 typedef struct loom_history loom_history; /* The results of the epochs of a fit. */
 /* The telemetry of a run. A separate thread writes it, so the run never waits. */
 typedef struct loom_telemetry loom_telemetry;
-/* Options by name: all that a struct of options has in C++, each with its default. */
-typedef struct loom_options loom_options;
 
 /* Lists are borrowed during the call. Frozen: options that came later are set by name, with
  * loom_options_set() and loom_trainer_create_with(). */
@@ -2918,6 +2939,12 @@ typedef struct loom_api {
   loom_status (*session_set_states)(loom_session *session, const loom_tensor *states, int64_t count);
   loom_status (*dataset_from_sequences)(const loom_tensor *x, const loom_tensor *y,
       const loom_tensor *lengths, loom_dataset **out);
+  loom_status (*network_for_table)(loom_engine *engine, const char *path,
+      const loom_dataset_options *reading, const loom_load_options *options, loom_network **out,
+      char **json);
+  loom_status (*network_for_table_memory)(loom_engine *engine, const void *bytes, int64_t size,
+      const char *name, const loom_dataset_options *reading, const loom_load_options *options,
+      loom_network **out, char **json);
   loom_status (*dataset_lengths)(const loom_dataset *dataset, loom_array **out);
   loom_status (*dataset_with_input)(const loom_dataset *dataset, const char *name,
       const loom_tensor *values, loom_dataset **out);

@@ -60,7 +60,8 @@ ARROWS: dict[str, list[str]] = {
     "learn": ["grid", "options"],
     "mesh": ["learn"],
     "media": ["io"],
-    "train_io": ["learn", "bridge", "media"],
+    "table": ["io"],
+    "train_io": ["learn", "bridge", "media", "table"],
     "convert": [
         "train_io", "onnx/interpreter", "backend/reference", "formats/entity", "formats/gguf",
         "formats/hf", "onnx/export", "onnx/import", "formats/original", "formats/tflite",

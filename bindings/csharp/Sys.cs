@@ -436,6 +436,17 @@ namespace Loom
         }
     }
 
+    internal sealed class OptionsHandle : SafeHandle
+    {
+        public OptionsHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_options_free(handle);
+            return true;
+        }
+    }
+
     internal sealed class TrainerHandle : SafeHandle
     {
         public TrainerHandle() : base(IntPtr.Zero, true) { }
@@ -465,17 +476,6 @@ namespace Loom
         protected override bool ReleaseHandle()
         {
             Sys.loom_telemetry_free(handle);
-            return true;
-        }
-    }
-
-    internal sealed class OptionsHandle : SafeHandle
-    {
-        public OptionsHandle() : base(IntPtr.Zero, true) { }
-        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
-        protected override bool ReleaseHandle()
-        {
-            Sys.loom_options_free(handle);
             return true;
         }
     }
@@ -1085,6 +1085,17 @@ namespace Loom
         public int has_ignore_label;
         /// <summary>labels of this value count nothing</summary>
         public int ignore_label;
+        /// <summary>.csv: options "table", for a plan of its columns; null: the plan of the
+        /// network, or none</summary>
+        public IntPtr table;
+        /// <summary>of a table with a plan: one character or "tab"; null: detected</summary>
+        public IntPtr separator;
+        /// <summary>"." or ","; null: detected</summary>
+        public IntPtr @decimal;
+        /// <summary>one of . , ' space, or "none"; null: detected</summary>
+        public IntPtr thousands;
+        /// <summary>utf-8, utf-16, utf-16be or latin-1; null: detected</summary>
+        public IntPtr encoding;
 
         public static CDatasetOptions Sized()
         {
@@ -2937,6 +2948,26 @@ namespace Loom
         internal static extern int loom_dataset_from_memory(
             IntPtr bytes, long size, IntPtr name, NetworkHandle network, ref CDatasetOptions
             options, out DatasetHandle @out
+        );
+
+        /// <summary>A network that fits a .csv file, not trained, with a plan of its columns;
+        /// loom_dataset_from_file() applies the plan. reading: header, separator, decimal,
+        /// encoding, weights, numbers and table count. `*json`: {"description": text, "notes":
+        /// [text], "samples": rows with a target}. `*out` and `*json` are transferred: loom_free().
+        /// Errors: not_found, bad_file, naming row and column, invalid_argument (no such
+        /// column).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_for_table(
+            EngineHandle engine, IntPtr path, ref CDatasetOptions reading, ref CLoadOptions options,
+            out NetworkHandle @out, out IntPtr json
+        );
+
+        /// <summary>The same of a file in memory, which is read during the call alone. name: what
+        /// errors call it; null: "the bytes".</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_for_table_memory(
+            EngineHandle engine, IntPtr bytes, long size, IntPtr name, ref CDatasetOptions reading,
+            ref CLoadOptions options, out NetworkHandle @out, out IntPtr json
         );
 
         /// <summary>Fills `out`, whose struct_size the caller has set.</summary>

@@ -20,12 +20,12 @@ void add_unique(std::vector<std::string>& list, const std::string& text) {
 // column `at`.
 std::string wrapped(std::string_view text, size_t indent, size_t width, size_t at) {
   std::string out;
+  bool first = at <= indent;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
     const std::string_view word = text.substr(begin, end - begin);
     begin = end + 1;
     if (word.empty()) continue;
-    const bool first = at <= indent;
     if (!first && at + 1 + word.size() > width) {
       out += "\n" + std::string(indent, ' ');
       at = indent;
@@ -33,6 +33,7 @@ std::string wrapped(std::string_view text, size_t indent, size_t width, size_t a
       out += ' ';
       ++at;
     }
+    first = false;
     out += word;
     at += word.size();
   }

@@ -9,6 +9,7 @@
 
 #include "../shared/json_value.hpp"
 #include "../shared/verbs.hpp"
+#include "info_table.hpp"
 
 namespace loom::cli {
 namespace {
@@ -93,6 +94,7 @@ void set_decoder(const DecoderInfo& d, JsonObject& out) {
 struct Training {
   std::string loss;
   std::vector<std::string> classes, columns;
+  std::optional<JsonValue> plan;  // of the table
   bool normalizes = false, has_split = false, shuffle = true;
   double share = 0;
   int64_t seed = 1, folds = 0, fold = 0;
@@ -119,6 +121,9 @@ std::optional<Training> training_of(const ModelFile& file) {
       for (std::string& name : texts_of(columns->find(part))) t.columns.push_back(std::move(name));
     }
   }
+  const JsonValue* of_table = record->find("columns");
+  if (const JsonValue* plan = of_table == nullptr ? nullptr : of_table->find("plan"))
+    t.plan = *plan;
   const JsonValue* split = record->find("split");
   if (split == nullptr) return t;
   t.has_split = true;
@@ -231,8 +236,12 @@ std::string some_of(const std::vector<std::string>& names) {
 void print_training(const Training& t) {
   line("loss", t.loss);
   if (!t.classes.empty()) line("classes", some_of(t.classes));
-  if (!t.columns.empty()) line("columns", some_of(t.columns));
-  line("normalization", t.normalizes ? "of the inputs, by the training samples" : "none");
+  if (t.plan) {
+    print_plan(*t.plan);
+  } else {
+    if (!t.columns.empty()) line("columns", some_of(t.columns));
+    line("normalization", t.normalizes ? "of the inputs, by the training samples" : "none");
+  }
   if (!t.has_split) return;
   const std::string part = t.folds > 0 ? fmt::format("fold {} of {}", t.fold + 1, t.folds)
                                        : fmt::format("--split {}", t.share);

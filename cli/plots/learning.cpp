@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 namespace loom::cli {
 
 void MediaFlags::add(Command verb) {
@@ -67,12 +69,14 @@ void DataFlags::add(Command verb, bool required) {
               "stands above numbers)")
       .show_default();
   verb.flag("--columns-by-order", columns_by_order, kColumnsByOrder);
+  text.add(verb);
 }
 
 Result<DatasetOptions> DataFlags::options(bool classes) const {
   DatasetOptions options;
   LOOM_ASSIGN(options.header, parse_csv_header(header));
   LOOM_TRY(media.set(options));
+  text.set(options);
   options.labels = labels;
   options.x = x;
   options.y = y;
@@ -88,6 +92,13 @@ Result<DatasetOptions> DataFlags::options(bool classes) const {
 LossInfo info_of_loss(std::string_view name) {
   const Result<Loss> loss = parse_loss(name);
   return loss.ok() ? loss_info(*loss) : LossInfo();
+}
+
+std::string in_unit(double loss, const NetworkInfo& network) {
+  if (network.target_scale.size() != 1 || network.loss_degree == 0) return {};
+  const bool squared = network.loss_degree == 2;
+  const double value = (squared ? std::sqrt(loss) : loss) * network.target_scale[0];
+  return fmt::format(" ({} {:.5g})", squared ? "rmse" : "error", value);
 }
 
 std::string percent(double share) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../shared/verbs.hpp"
+#include "../train/table_flags.hpp"
 
 namespace loom::cli {
 
@@ -24,6 +25,7 @@ constexpr const char* kColumnsByOrder =
 struct DataFlags {
   std::string path, labels, x = "x", y = "y", header = "auto";
   MediaFlags media;
+  TableTextFlags text;
   int64_t targets = 1, ignored = INT64_MIN;
   std::string weights, lengths;
   bool columns_by_order = false;
@@ -36,6 +38,9 @@ struct DataFlags {
 
 // Facts of a loss by its name. All are false if it is unknown or empty.
 LossInfo info_of_loss(std::string_view name);
+
+// " (rmse 1234)": a loss of one standardized target in its own unit; empty for other losses.
+std::string in_unit(double loss, const NetworkInfo& network);
 
 // "97.35 %"
 std::string percent(double share);

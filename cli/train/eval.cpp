@@ -76,6 +76,7 @@ struct Measured {
   int64_t of = 0, parameters = 0;
   TrainingSplit spec;
   double seconds = 0;
+  std::string in_unit;  // the loss, in the unit of the target
 };
 
 // Narrows ranges with the samples of --calibrate. If only a part of the samples is scored, it uses
@@ -155,7 +156,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
       options.loss == Loss::automatic ? info_of_loss(info.loss) : loss_info(options.loss);
   LOOM_ASSIGN(DatasetOptions how, f.data.options(loss.classes));
   how.embeddings = loss.embeddings;
-  LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, network, how));
+  LOOM_ASSIGN(Dataset data, read_samples(f.data.path, network, how));
   const std::string hash = f.calibrate.empty() ? "" : data.hash();
   for (const std::string& text : data.notes()) note(text);
   Measured m;
@@ -170,6 +171,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   LOOM_TRY(score(f, rows.scored, trainer, m));
   m.which = rows.which;
   m.spec = rows.spec;
+  m.in_unit = in_unit(m.evaluation.loss, network.info());
   m.dtype = dtype_name(info.dtype);
   LOOM_ASSIGN(m.hash, trainer.weights_hash());
   m.parameters = info.parameters;
@@ -208,6 +210,7 @@ void print_text(const EvalFlags& f, const Measured& m) {
     write_out(fmt::format("{}  error of products {:.3f} % -> {:.3f} %, {:.0f} % of the range\n",
                           c.name, c.plain * 100, c.error * 100, c.kept * 100));
   }
+  text += m.in_unit;
   if (e.r2) text += fmt::format("  R2 {:.5f}", *e.r2);
   if (e.mean_absolute_error)
     text += fmt::format("  mean absolute error {:.5g}", *e.mean_absolute_error);

@@ -6,6 +6,7 @@
 
 #include "../shared/outputs.hpp"
 #include "../shared/verbs.hpp"
+#include "table_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -13,6 +14,12 @@ namespace {
 using Builder = std::function<Result<std::string>()>;
 
 struct NewFlags {
+  std::string table;
+  TableFlags plan;
+  TableTextFlags text;
+  std::string header = "auto";
+  double split = 0;
+  uint64_t seed = 1;
   std::string output = "-";
   bool force = false;
   Mlp mlp;
@@ -120,6 +127,33 @@ Command add_random(Command parent, NewFlags& f) {
   return verb;
 }
 
+// A network that fits a table, with the plan of its columns.
+Result<std::string> for_table(const NewFlags& f) {
+  DatasetOptions how;
+  LOOM_ASSIGN(how.header, parse_csv_header(f.header));
+  f.text.set(how);
+  LOOM_ASSIGN(how.table, f.plan.options());
+  how.table->share = f.split;
+  how.table->seed = f.seed;
+  LOOM_ASSIGN(TableNetwork made, plan_samples(f.table, how));
+  note(made.description);
+  for (const std::string& text : made.notes) note(text);
+  return std::move(made.json);
+}
+
+void add_table(Command verb, NewFlags& f) {
+  const Command table = verb.group("Table");
+  table.option("--for", f.table, "A table (.csv, .tsv, -): a network that fits its columns");
+  f.plan.add(verb);
+  table.option("--header", f.header, "Is the first row a header: yes, no, auto").show_default();
+  f.text.add(table);
+  table
+      .option("--split", f.split,
+              "Share of the rows that will train, as in loom train: means and levels are theirs")
+      .range(0.0, 1.0);
+  table.option("--seed", f.seed, "Seed of that split").show_default();
+}
+
 }  // namespace
 
 Verb add_new(Command app) {
@@ -128,8 +162,9 @@ Verb add_new(Command app) {
   verb.examples(
       "  loom new mlp --in 784 --hidden 256,128 --out 10 -o mlp.json\n"
       "  loom new cnn -o cnn.json\n"
-      "  loom new gru --in 3 --time 20 --hidden 32 --out 5");
-  verb.require_command();
+      "  loom new gru --in 3 --time 20 --hidden 32 --out 5\n"
+      "  loom new --for houses.csv --target price -o houses.json");
+  add_table(verb, *f);
   std::vector<std::pair<Command, Builder>> kinds;
   kinds.emplace_back(add_mlp(verb, *f), [f]() -> Result<std::string> {
     LOOM_ASSIGN(f->mlp.activation, parse_activation(f->mlp_activation));
@@ -152,11 +187,15 @@ Verb add_new(Command app) {
   }
   kinds.emplace_back(add_random(verb, *f), [f] { return describe(f->random); });
   for (const auto& [kind, build] : kinds) add_output(kind, *f);
+  add_output(verb, *f);
   return {verb, [f, kinds] {
             for (const auto& [kind, build] : kinds) {
               if (kind.called()) return write(*f, build());
             }
-            return static_cast<int>(kUsage);
+            if (!f->table.empty()) return write(*f, for_table(*f));
+            return fail(kUsage,
+                        "what kind of network? mlp, cnn, transformer, rnn, lstm, gru, random, or "
+                        "--for TABLE; see loom new --help");
           }};
 }
 

@@ -10,12 +10,14 @@
 #include "../shared/outputs.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "table_flags.hpp"
 
 namespace loom::cli {
 namespace {
 
 struct PredictFlags {
   MediaFlags media;
+  TableTextFlags text;
   EngineFlags engine;
   MemoryFlags memory;
   WeightFlags weight_flags;
@@ -73,6 +75,7 @@ Result<DatasetOptions> reading(const PredictFlags& f) {
   options.columns_by_order = f.columns_by_order;
   LOOM_ASSIGN(options.header, parse_csv_header(f.header));
   LOOM_TRY(f.media.set(options));
+  f.text.set(options);
   return options;
 }
 
@@ -133,7 +136,7 @@ Result<Predicted> predict(const PredictFlags& f, const Engine& engine) {
                  "this is a description without weights; train it first: loom train", f.model, -1};
   }
   LOOM_ASSIGN(const DatasetOptions how, reading(f));
-  LOOM_ASSIGN(const Dataset data, Dataset::from_file(f.data, net, how));
+  LOOM_ASSIGN(const Dataset data, read_samples(f.data, net, how));
   if (!f.quiet) {
     for (const std::string& text : data.notes()) note(text);
   }
@@ -160,6 +163,15 @@ std::string csv_text(const std::string& text) {
   return quoted + "\"";
 }
 
+// The name of a target of a table with a plan; else y0, y1, and so on.
+std::string output_name(const Predicted& p, const PredictFlags& f, int64_t i) {
+  const std::vector<std::string>& columns = p.network.columns;
+  const auto first = std::ssize(columns) - p.width;
+  if (p.network.plan.empty() || f.proba || first < 0)
+    return fmt::format("{}{}", f.proba ? "p" : "y", i);
+  return csv_text(columns[static_cast<size_t>(first + i)]);
+}
+
 std::string number_text(float value) {
   return fmt::format("{}", value);  // the shortest text that reads back as the same number
 }
@@ -178,8 +190,7 @@ std::string csv_header(const Predicted& p, const PredictFlags& f) {
     for (int64_t c = 0; c < p.heads[h] && f.proba; ++c)
       columns.push_back(csv_text(fmt::format("p{}({})", suffix, class_text(p, c))));
   }
-  for (int64_t i = 0; i < p.width && !p.classes; ++i)
-    columns.push_back(fmt::format("{}{}", f.proba ? "p" : "y", i));
+  for (int64_t i = 0; i < p.width && !p.classes; ++i) columns.push_back(output_name(p, f, i));
   std::string line;
   for (size_t i = 0; i < columns.size(); ++i) line += (i > 0 ? "," : "") + columns[i];
   return line + "\n";
@@ -359,6 +370,7 @@ Verb add_predict(Command app) {
   verb.option("--header", f->header, "CSV: is the first row a header: yes, no, auto")
       .show_default();
   verb.flag("--columns-by-order", f->columns_by_order, kColumnsByOrder);
+  f->text.add(verb);
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as stored)");
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   f->engine.add(verb);

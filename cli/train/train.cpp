@@ -33,8 +33,10 @@ Status add_validation(const TrainFlags& f, const NetworkInfo& info, Prepared& p)
     LOOM_ASSIGN(Dataset::Parts parts, std::move(p.train).split(f.split, how));
     p.train = std::move(parts.first);
     p.validation = std::move(parts.second);
+    const std::vector<std::string>& told = p.train.notes();
+    p.notes.insert(p.notes.end(), told.begin(), told.end());
     if (f.quiet || f.json) return {};
-    const std::string drawn = !how.shuffle     ? "the first train, the last validate"
+    const std::string drawn = !parts.drawn     ? "the first train, the last validate"
                               : parts.by_class ? fmt::format("drawn by class with seed {}", f.seed)
                                                : fmt::format("drawn with seed {}", f.seed);
     note(fmt::format("{} samples train, {} validate: {}", p.train.samples(),
@@ -44,30 +46,42 @@ Status add_validation(const TrainFlags& f, const NetworkInfo& info, Prepared& p)
     other.labels = f.validation_labels;
     LOOM_ASSIGN(DatasetOptions how, f.reading(other, info));
     how.names = p.train.classes();
-    how.columns = p.train.columns();
-    LOOM_ASSIGN(p.validation, Dataset::from_file(f.validation, p.network, how));
+    if (p.network.info().plan.empty()) how.columns = p.train.columns();
+    how.table.reset();
+    LOOM_ASSIGN(p.validation, read_samples(f.validation, p.network, how));
     const std::vector<std::string>& notes = p.validation->notes();
     p.notes.insert(p.notes.end(), notes.begin(), notes.end());
   }
   return {};
 }
 
-Result<Prepared> prepare(const TrainFlags& f, const Engine& engine) {
-  LOOM_ASSIGN(Network network, f.open(engine));
+Result<Prepared> prepare(TrainFlags& f, const Engine& engine) {
+  std::vector<std::string> told;
+  LOOM_ASSIGN(Network network, f.open_or_plan(engine, told));
   const NetworkInfo info = network.info();
   LOOM_ASSIGN(const DatasetOptions how, f.reading(f.data, info));
-  LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, network, how));
-  std::vector<std::string> notes = data.notes();
+  LOOM_ASSIGN(Dataset data, read_samples(f.data.path, network, how));
+  std::vector<std::string> notes = std::move(told);
+  for (const std::string& text : data.notes()) {
+    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+  }
   Prepared p{std::move(network), std::move(data), {}, std::move(notes)};
   LOOM_TRY(add_validation(f, info, p));
+  const bool scaled = !info.target_scale.empty();
+  LOOM_ASSIGN(p.network, f.scaled(std::move(p.network), p.train, engine));
+  if (!scaled && !p.network.info().target_scale.empty())
+    p.notes.emplace_back("training standardizes the targets; --no-target-scale disables this");
   if (!info.fresh && !f.quiet && !f.resume)
     note(fmt::format("starting from the weights in {}", f.network));
   return p;
 }
 
-std::string epoch_line(const Epoch& e, int64_t epochs) {
+std::string epoch_line(const Epoch& e, int64_t epochs, const NetworkInfo& info) {
   std::string text = fmt::format("epoch {}/{}  loss {:.5f}", e.number, epochs, e.train_loss);
-  if (e.validation_loss) text += fmt::format("  validation {:.5f}", *e.validation_loss);
+  text += in_unit(e.train_loss, info);
+  if (e.validation_loss)
+    text +=
+        fmt::format("  validation {:.5f}", *e.validation_loss) + in_unit(*e.validation_loss, info);
   if (e.validation_accuracy) text += fmt::format("  accuracy {}", percent(*e.validation_accuracy));
   for (const Metric& m : e.validation_metrics) text += fmt::format("  {} {:.4f}", m.name, m.value);
   text += fmt::format("  rate {:.3g}  {:.0f} samples/s", e.rate, e.samples_per_second);
@@ -178,7 +192,7 @@ bool Training::on_epoch(const Epoch& e) {
   if (e.samples_per_second > 0)
     seconds_ += static_cast<double>(p_.train.samples()) / e.samples_per_second;
   bar_->finish();
-  if (!f_.json && !f_.quiet) write_out(epoch_line(e, f_.epochs));
+  if (!f_.json && !f_.quiet) write_out(epoch_line(e, f_.epochs, p_.network.info()));
   begin_epoch(e.number + 1);
   return e.number == f_.epochs || !interrupted();
 }
@@ -252,7 +266,8 @@ Status Training::save() {
   if (!f_.layer_stats.empty()) save_text(f_.layer_stats, layer_stats_);
   if (!f_.rule_stats.empty()) save_text(f_.rule_stats, link_report(f_.rule_stats, links_));
   if (!f_.plot.empty()) {
-    const std::string title = fmt::format("{} on {}", f_.network, f_.data.path);
+    const std::string title =
+        fmt::format("{} on {}", f_.network.empty() ? "a network" : f_.network, f_.data.path);
     save_text(f_.plot, svg_plot(curves(), printable(title, title.size())));
   }
   return keeper_.finish();
@@ -325,7 +340,7 @@ Status Training::print(const EngineInfo& engine) {
   return {};
 }
 
-Result<Training> start(const TrainFlags& f, const Engine& engine) {
+Result<Training> start(TrainFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const TrainerOptions options, f.options());
   for (const std::string& idle : idle_options(options)) note(idle);
   LOOM_ASSIGN(Prepared prepared, prepare(f, engine));
@@ -343,7 +358,8 @@ LogSink log_of(const TrainFlags& f) {
 }
 
 int run(TrainFlags& f) {
-  const Status settled = f.settle();
+  Status settled = f.settle();
+  if (settled.ok()) settled = f.settle_table();
   if (!settled.ok()) return fail(settled.error());
   const Status writable = f.check_outputs();
   if (!writable.ok()) return fail(writable.error());
@@ -374,6 +390,7 @@ Verb add_train(Command app) {
   auto f = std::make_shared<TrainFlags>();
   const Command verb = app.command("train", "Train a network on samples from a file.");
   verb.examples(
+      "  loom train houses.csv --target price --split 0.8 -o houses.entity\n"
       "  loom train mlp.json images.idx.gz --labels labels.idx.gz --split 0.8\n"
       "  loom train net.json table.csv --split 0.9 --normalize standard -o net.entity\n"
       "  loom train net.json table.csv --tensorboard runs --telemetry run.jsonl\n"

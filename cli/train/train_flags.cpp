@@ -22,6 +22,9 @@ TrainerOptions usual() {
   return o;
 }
 
+// A small network on few rows memorizes them without decay (docs/tables.md has the measurements).
+constexpr float kTableDecay = 1.0F;
+
 // A flag whose value held two options in earlier versions: "--clip norm:1".
 struct Joined {
   std::string_view flag;
@@ -37,7 +40,8 @@ std::string result_name(const std::string& network) {
   namespace fs = std::filesystem;
   fs::path path(network);
   if (!path.has_filename()) path = path.parent_path();  // "folder/"
-  std::string stem = path.stem().string();
+  std::string stem = network == "-" ? "table" : path.stem().string();
+  if (stem.ends_with(".csv") || stem.ends_with(".tsv")) stem.resize(stem.size() - 4);  // of .gz
   const size_t before = stem.rfind("-trained");
   if (before != std::string::npos &&
       stem.find_first_not_of("-0123456789", before + 8) == std::string::npos)
@@ -76,9 +80,11 @@ void take_apart(OptionFlags& flags, const std::string& triplets) {
 
 void TrainFlags::add_files(Command verb) {
   verb.option("NETWORK", network,
-              "Description written by loom new; or a network with weights, to go on from those")
+              "Description written by loom new; or a network with weights, to go on from those. A "
+              "table (.csv, .tsv, -) alone gets a network that fits it")
       .required();
-  data.add(verb.group("Data"));
+  data.add(verb.group("Data"), false);
+  table.add(verb);
   const Command held_out = verb.group("Held-out samples"), files = verb.group("Files"),
                 reports = verb.group("Reports");
   const Option share =
@@ -140,7 +146,10 @@ void TrainFlags::add_files(Command verb) {
 
 void TrainFlags::add_method(Command verb) {
   const Command run = verb.group("Run");
-  run.option("--epochs", epochs, "Times all samples are seen").range(1, kMany).show_default();
+  epochs_ = run.option("--epochs", epochs,
+                       "Times all samples are seen; without NETWORK by the number of rows")
+                .range(1, kMany)
+                .show_default();
   run.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
       .range(0, kMany);
   run.option("--dtype", dtype,
@@ -258,8 +267,17 @@ Status TrainFlags::settle() {
   return {};
 }
 
+void TrainFlags::set_for_table(TrainerOptions& o) const {
+  for (const std::string& flag : method.given()) {
+    if (flag == "optimizer" || flag == "weight-decay" || flag == "rule") return;
+  }
+  o.optimizer.kind = OptimizerKind::adamw;
+  o.optimizer.weight_decay = kTableDecay;
+}
+
 Result<TrainerOptions> TrainFlags::options() const {
   TrainerOptions o = usual();
+  if (network.empty()) set_for_table(o);
   LOOM_TRY(method.read(o));
   Result<Augment> changes = parse_augment(augment);
   if (!changes.ok())
@@ -269,7 +287,35 @@ Result<TrainerOptions> TrainFlags::options() const {
   return o;
 }
 
-Result<Network> TrainFlags::open(const Engine& on) const {
+// Epochs of a network for a table: some thousand updates.
+static int64_t epochs_for(int64_t samples) {
+  constexpr int64_t kUpdates = 4000, kBatch = 32, kMin = 10, kMax = 200;
+  return std::clamp(kUpdates * kBatch / std::max<int64_t>(samples, 1), kMin, kMax);
+}
+
+Status TrainFlags::settle_table() {
+  if (data.path.empty()) {
+    if (!names_table(network)) {
+      return Error{Code::invalid_argument,
+                   "DATA is missing: loom train NETWORK DATA, or a table alone: loom train "
+                   "table.csv --target NAME",
+                   network, -1};
+    }
+    data.path = network;
+    network.clear();
+  }
+  if (names_table(network)) {
+    return Error{Code::invalid_argument,
+                 "a table is DATA, which follows NETWORK: loom train NETWORK DATA", network, -1};
+  }
+  of_table = names_table(data.path);
+  if (network.empty() && folds > 0)
+    return Error{Code::invalid_argument,
+                 "--folds needs NETWORK; loom new --for writes one for a table", data.path, -1};
+  return {};
+}
+
+Result<LoadOptions> TrainFlags::loading(const Engine& on) const {
   LoadOptions load{.seed = seed,
                    .for_training = true,
                    .trainable = trainable,
@@ -279,7 +325,46 @@ Result<Network> TrainFlags::open(const Engine& on) const {
   if (!dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(dtype));
   }
+  return load;
+}
+
+Result<Network> TrainFlags::open(const Engine& on) const {
+  LOOM_ASSIGN(const LoadOptions load, loading(on));
   return Network::load(network, load);
+}
+
+Result<Network> TrainFlags::scaled(Network net, const Dataset& train, const Engine& on) const {
+  LOOM_ASSIGN(const TableOptions plan, table.options());
+  if (!of_table || !plan.scale_target || !net.info().fresh) return net;
+  LOOM_ASSIGN(const LoadOptions load, loading(on));
+  LOOM_ASSIGN(const TrainerOptions o, options());
+  return with_target_scale(net, train, o.loss, load);
+}
+
+Result<Network> TrainFlags::open_or_plan(const Engine& on, std::vector<std::string>& told) {
+  if (!network.empty()) return open(on);
+  LOOM_ASSIGN(const LoadOptions load, loading(on));
+  LOOM_ASSIGN(const TrainerOptions o, options());
+  LOOM_ASSIGN(DatasetOptions how, reading(data, {}));
+  LOOM_ASSIGN(how.table, planning(o));
+  LOOM_ASSIGN(TableNetwork made, plan_samples(data.path, how, load));
+  told.push_back(made.description);
+  told.insert(told.end(), made.notes.begin(), made.notes.end());
+  if (!epochs_.given()) epochs = epochs_for(made.samples);
+  std::string recipe = fmt::format("the training: --epochs {} --rate {}", epochs, o.rate);
+  if (o.optimizer.kind == OptimizerKind::adamw && o.optimizer.weight_decay)
+    recipe += fmt::format(" --optimizer adamw --weight-decay {}", *o.optimizer.weight_decay);
+  told.push_back(std::move(recipe));
+  return std::move(made.network);
+}
+
+Result<TableOptions> TrainFlags::planning(const TrainerOptions& o) const {
+  LOOM_ASSIGN(TableOptions out, table.options());
+  out.share = split;
+  out.seed = seed;
+  out.shuffle = o.shuffle;
+  out.scale_target = out.scale_target && loss_info(o.loss).numbers;
+  return out;
 }
 
 Result<DatasetOptions> TrainFlags::reading(const DataFlags& from, const NetworkInfo& info) const {
@@ -288,6 +373,9 @@ Result<DatasetOptions> TrainFlags::reading(const DataFlags& from, const NetworkI
   const LossInfo loss = learned ? info_of_loss(info.loss) : loss_info(o.loss);
   LOOM_ASSIGN(DatasetOptions how, from.options(loss.labels));
   how.heads = o.heads;
+  if (!network.empty() && table.any()) {
+    LOOM_ASSIGN(how.table, planning(o));
+  }
   how.sequences = loss.sequences;
   how.embeddings = loss.embeddings;
   return how;

@@ -13,7 +13,9 @@ struct TrainFlags {
   MemoryFlags memory;
   WeightFlags weight_flags;
   MemoryReport memory_report;
-  OptionFlags method;  // TrainerOptions but the seed, which starts weights and the split too
+  TableFlags table;
+  bool of_table = false;  // DATA is a table
+  OptionFlags method;     // TrainerOptions but the seed, which starts weights and the split too
   std::string network, validation, validation_labels;
   double split = 0;
   int64_t epochs = 10, early_stop = 0;
@@ -38,7 +40,13 @@ struct TrainFlags {
   // Where the run tells how it goes; none where nothing asks for it.
   Result<std::optional<Telemetry>> make_telemetry() const;
   bool tells_passes() const;  // of layers, to a viewer
+  // NETWORK, or for a table alone (settle_table()) a network that fits it, with `told` on its plan.
+  Result<Network> open_or_plan(const Engine& engine, std::vector<std::string>& told);
   Result<Network> open(const Engine& engine) const;
+  // Standardizes numeric targets of tables in training; other networks stay as they are.
+  Result<Network> scaled(Network network, const Dataset& train, const Engine& engine) const;
+  // A table in the place of NETWORK becomes DATA. Reads standard input and pipes.
+  Status settle_table();
   // How samples are read for that network.
   Result<DatasetOptions> reading(const DataFlags& from, const NetworkInfo& info) const;
   // Can all that training will write be written? Asked before it begins.
@@ -47,6 +55,13 @@ struct TrainFlags {
  private:
   void add_files(Command verb);
   void add_method(Command verb);
+  Result<LoadOptions> loading(const Engine& engine) const;
+  // The optimizer of a table alone, unless the line names one.
+  void set_for_table(TrainerOptions& options) const;
+  // The plan of a table; its statistics are those of the samples that train.
+  Result<TableOptions> planning(const TrainerOptions& options) const;
+
+  Option epochs_;  // --epochs
 };
 
 }  // namespace loom::cli

@@ -96,8 +96,9 @@ FitOptions Folds::callbacks(int64_t number, int64_t samples) {
 // Each begins with the weights that one run would begin with.
 Result<Fold> Folds::train(int64_t number, const Dataset& data) {
   LOOM_ASSIGN(const TrainerOptions options, f_.options());
-  LOOM_ASSIGN(const Network network, f_.open(engine_));
+  LOOM_ASSIGN(Network network, f_.open(engine_));
   LOOM_ASSIGN(const Dataset::Parts parts, data.fold(number, f_.folds, {f_.seed, options.shuffle}));
+  LOOM_ASSIGN(network, f_.scaled(std::move(network), parts.first, engine_));
   LOOM_ASSIGN(Trainer trainer, Trainer::create(network, options));
   bar_.set_label(fmt::format("fold {}/{}", number + 1, f_.folds));
   LOOM_ASSIGN(const History history,
@@ -114,7 +115,7 @@ Result<Fold> Folds::train(int64_t number, const Dataset& data) {
 Status Folds::run() {
   LOOM_ASSIGN(const Network network, f_.open(engine_));
   LOOM_ASSIGN(const DatasetOptions how, f_.reading(f_.data, network.info()));
-  LOOM_ASSIGN(const Dataset data, Dataset::from_file(f_.data.path, network, how));
+  LOOM_ASSIGN(const Dataset data, read_samples(f_.data.path, network, how));
   for (size_t i = 0; i < data.notes().size() && !f_.quiet; ++i) note(data.notes()[i]);
   for (int64_t i = 0; i < f_.folds; ++i) {
     LOOM_ASSIGN(Fold fold, train(i, data));

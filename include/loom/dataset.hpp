@@ -12,6 +12,7 @@
 
 #include "loom/export.hpp"
 #include "loom/network.hpp"
+#include "loom/table_options.hpp"
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
@@ -68,6 +69,11 @@ struct DatasetOptions {
   // an error.
   std::vector<std::string> columns{};
   bool columns_by_order = false;  // .csv: columns are not matched by name
+  // .csv: makes a plan of the table for a network without one (loom/table.hpp), which then has it.
+  std::optional<TableOptions> table{};
+  // Tables with a plan: one character or "tab"; "." or ","; one of . , ' space, or "none"; utf-8,
+  // utf-16, utf-16be, latin-1. Empty means detected.
+  std::string separator{}, decimal{}, thousands{}, encoding{};
   // For folders of images and sound. Unset means as in training, or else crop.
   std::optional<PictureFit> fit{};
   SoundOptions sound{};
@@ -173,6 +179,7 @@ class LOOM_API Dataset {
 struct Dataset::Parts {
   Dataset first, second;
   bool by_class = false;  // every class has the same share in both parts, as far as possible
+  bool drawn = false;     // false: the first samples are the first part
 };
 
 }  // namespace loom

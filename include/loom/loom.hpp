@@ -36,6 +36,7 @@
 #include "loom/result.hpp"          // IWYU pragma: export
 #include "loom/session.hpp"         // IWYU pragma: export
 #include "loom/state_dict.hpp"      // IWYU pragma: export
+#include "loom/table.hpp"           // IWYU pragma: export
 #include "loom/telemetry.hpp"       // IWYU pragma: export
 #include "loom/templates.hpp"       // IWYU pragma: export
 #include "loom/tensor.hpp"          // IWYU pragma: export

@@ -152,6 +152,11 @@ struct NetworkInfo {
   std::optional<TrainingSplit> split{};
   // Column names of its training table: inputs in order, then targets. Empty if unknown.
   std::vector<std::string> columns{};
+  std::string plan{};  // how it reads a table, as JSON (loom/table.hpp); empty if it has no plan
+  // The deviation of each numeric target, if training standardizes them; otherwise empty.
+  std::vector<double> target_scale{};
+  // A loss of targets in a unit is in that unit to this power: 2 for squared errors. 0 means none.
+  int loss_degree = 0;
 };
 
 struct ParameterInfo {

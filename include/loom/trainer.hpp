@@ -30,6 +30,7 @@ struct LossInfo {
   bool classes = false;     // outputs are logits of one class each
   bool sequences = false;   // targets are label sequences of any length
   bool embeddings = false;  // labels are any integers; samples of one label are a group
+  bool numbers = false;     // targets are any numbers, which training may standardize
 };
 LOOM_API LossInfo loss_info(Loss loss);
 

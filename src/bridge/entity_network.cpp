@@ -9,8 +9,8 @@
 namespace loom::core {
 namespace {
 
-constexpr std::string_view kSections[] = {"network", "model", "language_model", "training",
-                                          "proof"};
+constexpr std::string_view kSections[] = {"network",  "model", "language_model",
+                                          "training", "proof", "columns"};
 constexpr std::string_view kFolders[] = {"input/", "text/", "state/", "proof/"};
 
 bool is_param_path(std::string_view path) {

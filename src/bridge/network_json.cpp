@@ -375,8 +375,8 @@ Result<NetworkSpec> Reader::named(const JsonValue& root, NetworkSpec spec) const
 Result<NetworkSpec> Reader::network(const JsonValue& root) {
   if (!root.is_object()) return expected(root, "", "an object that describes a network");
   for (const auto& [key, item] : root.members()) {
-    constexpr std::string_view kNetworkKeys[] = {"loom",  "grid",   "input",
-                                                 "cells", "layers", "state_dict"};
+    constexpr std::string_view kNetworkKeys[] = {"loom",   "grid",       "input",  "cells",
+                                                 "layers", "state_dict", "columns"};
     if (std::ranges::find(kNetworkKeys, key) != std::end(kNetworkKeys)) continue;
     return bad(item, printable(key), "unknown key; a network has loom, input, grid, cells, layers");
   }
@@ -439,6 +439,12 @@ Result<NetworkSpec> checked(Result<NetworkSpec> network, const std::string& wher
 }
 
 }  // namespace
+
+JsonValue description_sections(const JsonValue& description) {
+  JsonValue out = JsonValue::object();
+  if (const JsonValue* columns = description.find("columns")) out.add("columns", *columns);
+  return out;
+}
 
 Result<NetworkSpec> parse_network(std::string_view text, const std::string& where) {
   LOOM_ASSIGN(JsonValue root, parse_json(text, where));

@@ -114,7 +114,7 @@ JsonValue network_json(const NetworkSpec& network) {
   return out;
 }
 
-std::string write_network(const NetworkSpec& network) {
+std::string write_network(const NetworkSpec& network, const JsonValue& sections) {
   const JsonValue json = network_json(network);
   std::string text = "{\n  \"loom\": 1,\n  \"grid\": " + dump_json(*json.find("grid")) +
                      ",\n  \"input\": " + dump_json(*json.find("input")) + ",\n  \"cells\": [";
@@ -126,6 +126,10 @@ std::string write_network(const NetworkSpec& network) {
   text += "\n  ]";
   if (const JsonValue* names = json.find("state_dict"))
     text += ",\n  \"state_dict\": " + dump_json(*names);
+  if (sections.is_object()) {
+    for (const auto& [name, value] : sections.members())
+      text += ",\n  \"" + name + "\": " + dump_json(value);
+  }
   return text + "\n}\n";
 }
 

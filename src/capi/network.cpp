@@ -1,4 +1,5 @@
 // Networks and their sessions.
+#include "capi/reading.hpp"
 #include "capi/support.hpp"
 
 static_assert(LOOM_FORMAT_SAFETENSORS == static_cast<int>(loom::NetworkFormat::safetensors));
@@ -7,22 +8,6 @@ namespace {
 
 using namespace loom;
 using namespace loom::capi;
-
-Result<LoadOptions> load_options(const loom_engine* engine, const loom_load_options* given) {
-  LOOM_ASSIGN(const loom_load_options from, options_of(given, "loom_load_options"));
-  LoadOptions options;
-  if (from.has_dtype != 0) {
-    LOOM_ASSIGN(options.dtype, dtype_of(from.dtype));
-  }
-  if (from.has_seed != 0) options.seed = from.seed;
-  options.weights = text_or(from.weights, "");
-  options.open_extent = from.open_extent;
-  options.progress = progress_of(from.progress, from.user);
-  if (engine != nullptr) {
-    LOOM_ASSIGN(options.engine, engine_of(engine));
-  }
-  return options;
-}
 
 Result<SaveOptions> save_options(const loom_save_options* given) {
   LOOM_ASSIGN(const loom_save_options from, options_of(given, "loom_save_options"));

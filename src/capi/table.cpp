@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 285,
+      1, 287,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -122,6 +122,8 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_session_state,
       &loom_session_set_states,
       &loom_dataset_from_sequences,
+      &loom_network_for_table,
+      &loom_network_for_table_memory,
       &loom_dataset_lengths,
       &loom_dataset_with_input,
       &loom_dataset_with_classes,

@@ -127,7 +127,7 @@ Result<NetworkSpec> build_recurrent(const RecurrentOptions& o) {
     LOOM_TRY(add(layers, kind, {{"in", in}, {"hidden", o.hidden[i]}, {"return_sequence", all}}));
     in = o.hidden[i];
   }
-  LOOM_TRY(add(layers, LayerKind::dense, {{"in", in}, {"out", o.out}}));
+  LOOM_TRY(add_dense(layers, in, o.dense, o.out, "relu"));
   return build_row(std::move(layers), o.vocab > 0 ? Shape{o.time} : Shape{o.time, o.in});
 }
 

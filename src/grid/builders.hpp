@@ -57,8 +57,9 @@ struct RecurrentOptions {
   std::string cell = "gru";  // rnn, lstm, gru
   int64_t in = 1, out = 1, time = 16;
   std::vector<int64_t> hidden = {32};
-  int64_t vocab = 0;      // above 0: the input is ids, through an Embedding of width `in`
-  bool sequence = false;  // one prediction per step
+  int64_t vocab = 0;                // above 0: the input is ids, through an Embedding of width `in`
+  bool sequence = false;            // one prediction per step
+  std::vector<int64_t> dense = {};  // widths of dense layers, with ReLU, before the last
 };
 Result<NetworkSpec> build_recurrent(const RecurrentOptions& options);
 

@@ -87,6 +87,7 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   pass.step = t.step;
   pass.partial = options.partial;
   LOOM_ASSIGN(t.y, pass.run(0, network.cells().size(), t.x));
+  if (options.before_stage && t.outputs.size() > 1) t.y = t.outputs[t.outputs.size() - 2];
   t.more_outputs.assign(results.begin() + 1, results.end());
   t.losses = std::move(pass.losses);
   t.kept = std::move(pass.kept);

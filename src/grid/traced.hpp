@@ -20,6 +20,8 @@ struct TraceOptions {
   // zeros.
   bool given = false;
   bool noted = false;  // the output of cell i is note i of the trace
+  // TracedNetwork::y is the output of the cell before the last, which is an output stage.
+  bool before_stage = false;
   // The inputs of feedback links, per cell (FeedbackMemory::tensors); null means zeros.
   const std::vector<Tensor>* feedback = nullptr;
 };

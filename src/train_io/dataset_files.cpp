@@ -15,8 +15,10 @@
 #include "io/arrays/array_file.hpp"
 #include "io/bytes/utf8.hpp"
 #include "io/files/foreign_file.hpp"
+#include "table/text_source.hpp"
 #include "train_io/media_files.hpp"
 #include "train_io/sequences.hpp"
+#include "train_io/table_dataset.hpp"
 #include "train_io/weights/training_parts.hpp"
 
 namespace loom::core {
@@ -526,7 +528,11 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
 Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& network,
                                    const DatasetOptions& options) {
   LOOM_ASSIGN(const InputSchema schema, wanted_by(network, options));
-  LOOM_ASSIGN(const bool media, are_media(path));
+  // UTF-16 begins as some sounds do.
+  bool media = false;
+  if (options.columns.plan.empty()) {
+    LOOM_ASSIGN(media, are_media(path));
+  }
   if (media) {
     LOOM_TRY(one_input(schema, "a folder", path));
     return load_media(path, schema, options);
@@ -535,10 +541,14 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
   LOOM_ASSIGN(const auto head, source.next());
   if (head.empty()) return bad_file("the dataset is empty: no bytes", path);
   LoadedDataset out;
-  if (const auto foreign = foreign_file(head, path, true)) return *foreign;
+  const bool wide = !options.columns.plan.empty() && may_be_wide(head);  // a table in UTF-16
+  if (const auto foreign = foreign_file(head, path, true); foreign && !wide) return *foreign;
   if (ArrayFile::known(head)) {
     LOOM_ASSIGN(ArrayFile arrays, ArrayFile::from(std::move(source)));
     LOOM_ASSIGN(out, from_arrays(std::move(arrays), path, schema, options));
+  } else if (!options.columns.plan.empty()) {
+    LOOM_TRY(one_input(schema, "a CSV", path));
+    LOOM_ASSIGN(out, load_table(std::move(source), schema, options));
   } else {
     const auto start = head.first(std::min<size_t>(head.size(), 4096));
     if (std::find(start.begin(), start.end(), std::byte{0}) != start.end())

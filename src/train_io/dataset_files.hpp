@@ -15,6 +15,7 @@
 #include "io/files/file_ref.hpp"
 #include "learn/data/dataset.hpp"
 #include "loom/training_kinds.hpp"
+#include "table/dialect.hpp"
 #include "train_io/media_reading.hpp"
 #include "train_io/table_columns.hpp"
 
@@ -43,8 +44,10 @@ struct DatasetOptions {
   // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
   bool inputs_only = false;
   CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
-  TableColumns columns;  // CSV: those of training, which are matched by name; empty: by order
-  MediaReading reading;  // folders of images and sound
+  TableColumns columns;    // CSV: those of training, which are matched by name; empty: by order
+  DialectOptions dialect;  // tables with a plan (TableColumns::plan)
+  bool by_order = false;   // the same: columns are not found by name
+  MediaReading reading;    // folders of images and sound
   // CSV: rows, folders: files; false: cancelled.
   std::function<bool(int64_t done, int64_t total)> progress;
   ThreadPool* pool = nullptr;  // that files of a folder are read with; null: one after the other

@@ -50,7 +50,7 @@ std::vector<int64_t> places_by_order(const TableLayout& layout) {
 
 TableColumns split_columns(const std::vector<std::string>& all, int64_t inputs) {
   const auto end = all.begin() + std::min<int64_t>(inputs, std::ssize(all));
-  return {{all.begin(), end}, {end, all.end()}};
+  return {.inputs = {all.begin(), end}, .targets = {end, all.end()}};
 }
 
 Result<std::vector<int64_t>> places_of_columns(const TableLayout& layout, const TableColumns& known,

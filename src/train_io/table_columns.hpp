@@ -10,10 +10,11 @@
 namespace loom::core {
 
 // Names of the columns that a network was trained with, in its own order. Empty if the table had no
-// header, or two columns of one name.
+// header, or two columns of one name. With a plan, inputs and targets are columns of the table.
 struct TableColumns {
   std::vector<std::string> inputs, targets;
-  bool empty() const { return inputs.empty(); }
+  std::string plan = {};  // how they become values, as JSON (table/plan.hpp); empty: as they are
+  bool empty() const { return inputs.empty() && plan.empty(); }
   // Inputs, then targets.
   std::vector<std::string> all() const {
     std::vector<std::string> out = inputs;

@@ -39,6 +39,11 @@ struct TrainedModel {
 // network as it is packed (weights_source.hpp); else safetensors.
 Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer);
 
+// The plan of a table, of a network that was not trained yet.
+void add_plan(const TableColumns& columns, JsonValue& sections);
+// The description of a network, with the plan of its table if it has one.
+std::string description_text(const NetworkSpec& network, const TableColumns& columns);
+
 struct WeightsFile {
   std::string path;
   SafeTensors tensors;

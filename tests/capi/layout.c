@@ -267,7 +267,7 @@ _Static_assert(offsetof(loom_prove_options, source) == 8, "loom_prove_options.so
 _Static_assert(offsetof(loom_prove_options, rungs) == 16, "loom_prove_options.rungs");
 _Static_assert(offsetof(loom_prove_options, abs_tol) == 24, "loom_prove_options.abs_tol");
 _Static_assert(offsetof(loom_prove_options, rel_tol) == 32, "loom_prove_options.rel_tol");
-_Static_assert(sizeof(loom_dataset_options) == 96, "size of loom_dataset_options");
+_Static_assert(sizeof(loom_dataset_options) == 136, "size of loom_dataset_options");
 _Static_assert(offsetof(loom_dataset_options, struct_size) == 0, "loom_dataset_options.struct_size");
 _Static_assert(offsetof(loom_dataset_options, labels) == 8, "loom_dataset_options.labels");
 _Static_assert(offsetof(loom_dataset_options, x) == 16, "loom_dataset_options.x");
@@ -282,6 +282,11 @@ _Static_assert(offsetof(loom_dataset_options, weights) == 72, "loom_dataset_opti
 _Static_assert(offsetof(loom_dataset_options, lengths) == 80, "loom_dataset_options.lengths");
 _Static_assert(offsetof(loom_dataset_options, has_ignore_label) == 88, "loom_dataset_options.has_ignore_label");
 _Static_assert(offsetof(loom_dataset_options, ignore_label) == 92, "loom_dataset_options.ignore_label");
+_Static_assert(offsetof(loom_dataset_options, table) == 96, "loom_dataset_options.table");
+_Static_assert(offsetof(loom_dataset_options, separator) == 104, "loom_dataset_options.separator");
+_Static_assert(offsetof(loom_dataset_options, decimal) == 112, "loom_dataset_options.decimal");
+_Static_assert(offsetof(loom_dataset_options, thousands) == 120, "loom_dataset_options.thousands");
+_Static_assert(offsetof(loom_dataset_options, encoding) == 128, "loom_dataset_options.encoding");
 _Static_assert(sizeof(loom_dataset_info) == 104, "size of loom_dataset_info");
 _Static_assert(offsetof(loom_dataset_info, struct_size) == 0, "loom_dataset_info.struct_size");
 _Static_assert(offsetof(loom_dataset_info, samples) == 8, "loom_dataset_info.samples");

@@ -172,12 +172,12 @@ class Installed(unittest.TestCase):
         """The page of devices: its first block trains, its program prints what it shows."""
         if not (folder / "examples").is_symlink():
             (folder / "examples").symlink_to(EXAMPLES)
-        for name in ("fruit.json", "fruit.entity"):
+        for name in ("sensor.json", "sensor.entity"):
             (folder / name).unlink(missing_ok=True)
         train = next(b.text for b in blocks(DEVICE) if b.language == "sh")
         path = f"{PREFIX / 'bin'}{os.pathsep}{os.environ['PATH']}"
         run("bash", "-e", "-c", train, cwd=folder, PATH=path)
-        self.assertEqual([run("./asks", "fruit.entity", cwd=folder)], mine(DEVICE, "text"))
+        self.assertEqual([run("./asks", "sensor.entity", cwd=folder)], mine(DEVICE, "text"))
 
 
 if __name__ == "__main__":

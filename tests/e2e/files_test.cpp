@@ -50,8 +50,9 @@ struct Trained {
     const std::string net = folder.path() + "/net.json";
     ok("new mlp --in 2 --hidden 9 --out 1 -o " + net);
     for (const std::string& out : {entity, weights}) {
-      ok("train " + net + " " + data + " --epochs 3 --normalize standard --quiet --dtype " + dtype +
-         " -o " + out);
+      ok("train " + net + " " + data +
+         " --epochs 3 --normalize standard --no-target-scale --quiet --dtype " + dtype + " -o " +
+         out);
     }
   }
 };

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn import datasets, metrics
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
@@ -31,6 +32,7 @@ CASES = [
     ("breast_cancer", [32], 60, 1e-3),
     ("digits", [64], 60, 1e-3),
     ("diabetes", [16], 150, 1e-2),
+    ("diabetes, scaled", [16], 20, 1e-2),
 ]
 BATCH = 32
 
@@ -62,7 +64,8 @@ def ours(program: str, folder: Path, case, split, classes: int, seed: int) -> fl
          str(classes or 1), "-o", str(net), "--force")
     loom(program, "train", str(net), str(train), "--normalize", "standard", "--epochs", str(epochs),
          "--batch", str(BATCH), "--rate", str(rate), "--seed", str(seed), "--schedule", "constant",
-         "--quiet", "--force", "-o", str(weights))
+         *([] if name.endswith("scaled") else ["--no-target-scale"]), "--quiet", "--force", "-o",
+         str(weights))
     report = json.loads(loom(program, "eval", str(weights), str(test), "--json"))
     loom(program, "predict", str(weights), str(test), "-o", str(outputs), "--force", "--quiet")
     said = np.load(outputs)
@@ -96,6 +99,8 @@ def theirs(case, split, classes: int, seed: int) -> float:
     model = kind(hidden_layer_sizes=hidden, solver="adam", alpha=0, batch_size=BATCH,
                  learning_rate_init=rate, max_iter=epochs, n_iter_no_change=epochs, tol=0,
                  random_state=seed)
+    if case[0].endswith("scaled"):
+        model = TransformedTargetRegressor(model, transformer=StandardScaler())
     return model.fit(scaler.transform(x_train), y_train).score(scaler.transform(x_test), y_test)
 
 
@@ -103,8 +108,9 @@ def main() -> None:
     program, failed = sys.argv[1], 0
     print(f"{'data':<14} {'rows':>5} {'scikit-learn':>13} {'loom':>8}")
     for case in CASES:
-        data = getattr(datasets, f"load_{case[0]}")()
-        classes = 0 if case[0] == "diabetes" else len(data.target_names)
+        name = case[0].split(",")[0]
+        data = getattr(datasets, f"load_{name}")()
+        classes = 0 if name == "diabetes" else len(data.target_names)
         a, b = [], []
         for seed in range(1, SEEDS + 1):
             split = train_test_split(data.data, data.target, test_size=HELD_OUT, random_state=seed,

@@ -88,12 +88,12 @@ skip() {
 # Nothing but the system's C library is asked of the machine, and of it no more than glibc 2.35 has: what
 # GCC 12 needs for exceptions. An older toolchain asks for less.
 if [[ "$library" == "$linked" ]] && auditor="$(checks_python auditwheel)"; then
-  check "size" test "$(stat -c %s "$wheel")" -lt 6340000
+  check "size" test "$(stat -c %s "$wheel")" -lt 6440000
   check "audit" "$auditor" tests/python/audit.py "$wheel"
 else
   skip "audit" "${auditor:-the wheel is not linked for other machines}"
 fi
-if typed="$(checks_python numpy scikit-learn:sklearn mypy pyright)"; then
+if typed="$(checks_python numpy scikit-learn:sklearn pandas mypy pyright)"; then
   # Both on what is installed here alone: no path of the tree's tests, and no cache in the tree.
   check "mypy --strict" env -C bindings/python "$typed" -m mypy --strict --cache-dir "$work/mypy"
   check "pyright" env -C bindings/python "$typed" -m pyright --pythonpath "$typed"
@@ -115,11 +115,11 @@ suite() {
 
 # The environment of the suite has the packages of checks_python and nothing else: no path of the tree.
 clean="$work/clean"
-if others_packages="$(checks_python numpy scikit-learn:sklearn)"; then
+if others_packages="$(checks_python numpy scikit-learn:sklearn pandas)"; then
   [[ -x "$clean/bin/python" ]] || python3 -m venv "$clean"
   "$others_packages" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
     >"$("$clean/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/checks.pth"
-  suite "$clean" numpy scikit-learn:sklearn
+  suite "$clean" numpy scikit-learn:sklearn pandas
 else
   skip "suite" "$others_packages"
 fi

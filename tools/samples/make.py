@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the sample data of examples/data: images of digits, a table of fruit, and a few stories.
+"""Writes the sample data of examples/data: images of digits, tables of fruit
+and houses, and a few stories.
 
 Standard library only. The same data every time: everything random comes from fixed seeds.
 
@@ -67,6 +68,28 @@ def fruit() -> bytes:
     return ("mass_g,length_mm,width_mm,redness,fruit\n" + "".join(rows)).encode()
 
 
+HOUSES = 600
+TOWNS = {"Ulm": 0, "Bonn": 60000, "Kiel": 40000, "Bern": 250000}
+
+
+def houses() -> bytes:
+    """Prices of houses, with texts, dates, gaps and a column that numbers the rows."""
+    rng = random.Random(f"{SEED}/houses")
+    rows = []
+    for number in range(1, HOUSES + 1):
+        area, town = rng.randint(40, 240), rng.choice(list(TOWNS))
+        rooms = max(1, area // 30 + rng.randint(-1, 1))
+        year, month, day = rng.randint(1950, 2020), rng.randint(1, 12), rng.randint(1, 28)
+        garden = rng.random() < 0.5
+        price = 1800 * area + 9000 * rooms + TOWNS[town] + 1500 * (year - 1950) + 45000 * garden
+        price += rng.gauss(0, 12000)
+        seen = area if rng.random() > 0.04 else ""
+        built = f"{year}-{month:02}-{day:02}"
+        rows.append(f"{number},{seen},{rooms},{town},{built},{'yes' if garden else 'no'},"
+                    f"{price:.0f}\n")  # fmt: skip
+    return ("id,area,rooms,town,built,garden,price\n" + "".join(rows)).encode()
+
+
 def stories() -> bytes:
     """Stories of another seed than the training text of models/stories.entity."""
     told = generate_text.documents(SEED, STORIES, chat=0)
@@ -74,7 +97,7 @@ def stories() -> bytes:
 
 
 def files() -> dict[str, bytes]:
-    return {**digit_files(), "fruit.csv": fruit(), "stories.txt": stories()}
+    return {**digit_files(), "fruit.csv": fruit(), "houses.csv": houses(), "stories.txt": stories()}
 
 
 def plain(name: str, data: bytes) -> bytes:

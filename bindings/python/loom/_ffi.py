@@ -367,6 +367,11 @@ class loom_dataset_options(Structure):
         ("lengths", c_char_p),
         ("has_ignore_label", c_int32),
         ("ignore_label", c_int32),
+        ("table", c_void_p),
+        ("separator", c_char_p),
+        ("decimal", c_char_p),
+        ("thousands", c_char_p),
+        ("encoding", c_char_p),
     ]
 
 
@@ -1224,6 +1229,8 @@ SIGNATURES = {
     "loom_dataset_from_sequences": (c_int32, [POINTER(loom_tensor), POINTER(loom_tensor), POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_dataset_from_file": (c_int32, [c_char_p, c_void_p, POINTER(loom_dataset_options), POINTER(c_void_p)]),
     "loom_dataset_from_memory": (c_int32, [c_void_p, c_int64, c_char_p, c_void_p, POINTER(loom_dataset_options), POINTER(c_void_p)]),
+    "loom_network_for_table": (c_int32, [c_void_p, c_char_p, POINTER(loom_dataset_options), POINTER(loom_load_options), POINTER(c_void_p), POINTER(c_void_p)]),
+    "loom_network_for_table_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, POINTER(loom_dataset_options), POINTER(loom_load_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loom_dataset_get_info": (c_int32, [c_void_p, POINTER(loom_dataset_info)]),
     "loom_dataset_class": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loom_dataset_notes": (c_int32, [c_void_p, POINTER(c_void_p)]),

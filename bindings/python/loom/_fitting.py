@@ -1,6 +1,7 @@
 """Network.fit() and Network.evaluate(): a trainer for one call, with progress and Ctrl-C."""
 
 import sys
+import warnings
 from typing import Any, Callable, List, Optional, Sequence
 
 from ._progress import Progress
@@ -84,7 +85,10 @@ def fit(
     train = dataset_for(network, x, y)
     validation = _validation(network, validation_data)
     if validation is None and validation_split > 0:
-        train, validation = train.split(1.0 - validation_split, seed=seed)
+        shuffle = options.get("shuffle", True)
+        train, validation = train.split(1.0 - validation_split, seed=seed, shuffle=shuffle)
+        for note in train.notes:
+            warnings.warn(note, stacklevel=3)
     watch = _Watch(epochs, verbose, on_batch, on_epoch)
     with Trainer(network, seed=seed, **options) as trainer:
         try:

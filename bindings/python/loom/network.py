@@ -26,6 +26,8 @@ from ._library import (
 from .arrays import as_tensor, dtype_name, dtype_number, numpy_module, result
 from .engine import Engine, engine_handle
 from .errors import InvalidArgumentError
+from ._shown import html_table, short_table
+from ._tables import network_for_table
 from .options import (
     Augment,
     ClipName,
@@ -70,6 +72,8 @@ class Network(Handle):
     """Training changes a network; sessions keep the weights that it had when they were made."""
 
     _FREE = "loom_network_free"
+    _plan: Optional[Dict[str, Any]] = None
+    notes: Sequence[str] = ()  # of for_table(): what the columns are, and which are not inputs
     # Of a network that loom.absorb() made: what it was made of.
     plan: "Plan | None" = None
     # The epochs of the last fit(), also of one that was stopped.
@@ -141,6 +145,75 @@ class Network(Handle):
                 ctypes.byref(options),
             )
         )
+
+    @classmethod
+    def for_table(
+        cls,
+        data: Any,
+        *,
+        # options: generated from api/options, TableOptions but share, seed, shuffle
+        target: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        one_hot_limit: int = 100,
+        scale_target: bool = True,
+        window: int = 0,
+        horizon: int = 1,
+        stride: int = 1,
+        # end of options
+        validation_split: float = 0.0,
+        seed: int = 1,
+        shuffle: bool = True,
+        classes: bool = True,
+        sample_weights: str = "",
+        header: str = "automatic",
+        separator: str = "",
+        decimal: str = "",
+        thousands: str = "",
+        encoding: str = "",
+        dtype: Optional[str] = None,
+        engine: Optional[Engine] = None,
+    ) -> "Network":
+        """A network that fits a table, with a plan of its columns. It is not trained yet.
+
+        data: the path or the bytes of a .csv file, a frame of pandas or polars, a table of pyarrow,
+        or a dict of columns. fit(), evaluate() and predict() of such tables apply the plan: columns
+        are found by name, gaps are filled, categories are one-hot encoded, dates split in parts,
+        numbers and numeric targets standardized. docs/tables.md
+
+        validation_split, seed, shuffle: those of fit(), so that means and levels are those of the
+        rows that train. classes: integer targets are labels. sample_weights: a column.
+        `network.table` describes the plan. Errors: NotFoundError, BadFileError, naming row and
+        column; InvalidArgumentError (no such column).
+
+        Options, from api/options, TableOptions but share, seed, shuffle:
+
+        target: Columns to predict; several must be numbers. Unset: the last column.
+        drop: Columns that are not inputs.
+        columns: The only columns that are inputs. Unset: all.
+        one_hot_limit: Levels of a category that get an input of their own; rarer ones share one; 1
+            to 10000 levels.
+        scale_target: Training standardizes numeric targets; the network gives them in their unit.
+        window: Above 0, a time series: a sample is so many rows in order, with the target of a
+            later row; 0 to 16777216 rows.
+        horizon: From the end of a window to its target; 1 to 16777216 rows.
+        stride: From the start of a window to that of the next; 1 to 16777216 rows.
+        """
+        given = dict(locals())
+        if not 0.0 <= validation_split < 1.0:
+            raise ValueError(f"validation_split is {validation_split}, must be 0 to below 1")
+        given["share"] = 1.0 - validation_split if validation_split > 0 else 0.0
+        return network_for_table(data, given, _load_options(dtype, seed), engine)
+
+    @property
+    def table(self) -> Dict[str, Any]:
+        """The plan of the table that the network was made for; empty: it has none."""
+        if self._make is not None and not self._handle:
+            return {}
+        if self._plan is None:
+            columns = json.loads(self.json()).get("columns", {})
+            self._plan = dict(columns.get("plan", {}))
+        return self._plan
 
     @classmethod
     def load(
@@ -271,9 +344,12 @@ class Network(Handle):
         """Inputs [n, ...] to float32 outputs [n, ...]. `batch` changes speed, never bits.
 
         x: an array, a Dataset, or files: the path of an image, a sound, a table or an array, of a
-        folder of images or sounds, or a list of paths. Files are read as in training.
+        folder of images or sounds, or a list of paths. Files are read as in training. A network of
+        for_table() takes frames and dicts of columns.
         """
-        x = self._samples(x)
+        from .training import inputs_of
+
+        x = inputs_of(self, x)
         self._settle_for(x)
         inputs = as_tensor(x)
         samples = inputs.shape[0] if inputs.shape else 1
@@ -288,17 +364,6 @@ class Network(Handle):
             for begin in range(batch, samples, batch):
                 outputs[begin : begin + batch] = session.run(x[begin : begin + batch])
             return outputs
-
-    def _samples(self, x: Any) -> Any:
-        """Inputs of predict() as an array."""
-        if isinstance(x, (str, os.PathLike)) or (
-            isinstance(x, (list, tuple)) and x and isinstance(x[0], (str, os.PathLike))
-        ):
-            from .training import inputs_of_files
-
-            return inputs_of_files(self, x if isinstance(x, (list, tuple)) else [x])
-        held: Any = x
-        return held.x if hasattr(x, "sample") and isinstance(x, Handle) else x
 
     def classify(self, x: Any, *, batch: int = 256) -> List[Any]:
         """The class of each sample: the label as it was in training.
@@ -664,21 +729,6 @@ class Network(Handle):
     def _repr_html_(self) -> str:
         if self.closed:
             return f"<p>{html.escape(self._line())}</p>"
-        lines = [line.split("  ") for line in self.summary().splitlines()]
-        rows = [[cell.strip() for cell in line if cell.strip()] for line in lines[1:-1]]
-        table = "".join(
-            "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in row) + "</tr>"
-            for tag, row in zip(["th"] + ["td"] * len(rows), rows)
-        )
+        table = html_table(self.summary())
         return f"<p>{html.escape(self._line())}</p><table>{table}</table>"
 
-
-def short_table(text: str, most: int = 40) -> str:
-    """A table of at most so many lines: rows in the middle are left out."""
-    lines = text.rstrip().splitlines()
-    if len(lines) <= most:
-        return "\n".join(lines)
-    left_out = len(lines) - most + 1
-    tail = most // 3
-    head = most - 1 - tail
-    return "\n".join([*lines[:head], f"... {left_out} more lines ...", *lines[-tail:]])

@@ -580,6 +580,20 @@ MESH_TRAINER_OPTIONS = (
     "rule_gate",
     "rule_steady",
 )
+# Parameters that are TableOptions.
+TABLE_OPTIONS = (
+    "target",
+    "drop",
+    "columns",
+    "one_hot_limit",
+    "scale_target",
+    "window",
+    "horizon",
+    "stride",
+    "share",
+    "seed",
+    "shuffle",
+)
 # Parameters that are TrainerOptions.
 TRAINER_OPTIONS = (
     "loss",

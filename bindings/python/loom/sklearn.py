@@ -20,7 +20,8 @@ from ._sequential import Sequential
 from .history import Epoch
 from .network import Network
 from .options import OPTIMIZERS, LossName
-from .training import Dataset, Trainer
+from ._tables import AS_WRITTEN, csv_bytes, is_table, with_target
+from .training import Dataset, Trainer, inputs_of_files
 
 __all__ = ["LoomClassifier", "LoomRegressor"]
 
@@ -96,6 +97,17 @@ class _LoomEstimator(BaseEstimator):
         state.pop("_trainer", None)
         return state
 
+    def _encoded(self, x: Any, fit: bool = False) -> Any:
+        """A frame with texts, dates or gaps as numbers, by a plan of its columns in training."""
+        if fit:
+            self._encoder: Optional[Network] = _encoder_of(x)
+        encoder = getattr(self, "_encoder", None)
+        if encoder is None:
+            return x
+        if not is_table(x):
+            raise ValueError("the estimator was trained with a table; give one with its columns")
+        return inputs_of_files(encoder, [csv_bytes(x)], **AS_WRITTEN)
+
     def _goes_on(self) -> bool:
         return self.warm_start and hasattr(self, "network_")
 
@@ -166,8 +178,22 @@ class _LoomEstimator(BaseEstimator):
 
     def _outputs(self, x: Any) -> Any:
         check_is_fitted(self, "network_")
-        rows = validate_data(self, x, reset=False, dtype=np.float64)
+        rows = validate_data(self, self._encoded(x), reset=False, dtype=np.float64)
         return self.network_.predict(self._scaled(rows))
+
+
+def _encoder_of(x: Any) -> Optional[Network]:
+    """A network whose plan reads the frame; None: x is an array, or has numbers alone."""
+    if not is_table(x):
+        return None
+    values = np.asarray(x)
+    if values.dtype.kind in "biu" or (values.dtype.kind == "f" and np.isfinite(values).all()):
+        return None
+    target = [i + 0.5 for i in range(len(values))]  # the plan of the inputs does not depend on it
+    return Network.for_table(with_target(x, target, _TARGET), target=[_TARGET])
+
+
+_TARGET = "target of the estimator"
 
 
 def _moments(values: Any) -> Tuple[Any, Any]:
@@ -182,8 +208,8 @@ class LoomClassifier(ClassifierMixin, _LoomEstimator):
     __doc__ = f"{__doc__}\n\n{_LoomEstimator.__doc__}"
 
     def fit(self, X: Any, y: Any) -> "LoomClassifier":
-        """X: [n, features]; y: [n] labels of any kind."""
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        """X: [n, features], or a frame of any columns; y: [n] labels of any kind."""
+        rows, labels = validate_data(self, self._encoded(X, True), y, dtype=np.float64)
         check_classification_targets(labels)
         classes, numbers = np.unique(labels, return_inverse=True)
         if self._goes_on() and not np.array_equal(classes, self.classes_):
@@ -232,8 +258,8 @@ class LoomRegressor(RegressorMixin, _LoomEstimator):
     __doc__ = f"{__doc__}\n\n{_LoomEstimator.__doc__}"
 
     def fit(self, X: Any, y: Any) -> "LoomRegressor":
-        """X: [n, features]; y: [n] or [n, outputs]."""
-        rows, columns = self._checked(X, y, reset=True)
+        """X: [n, features], or a frame of any columns; y: [n] or [n, outputs]."""
+        rows, columns = self._checked(self._encoded(X, True), y, reset=True)
         if not self._goes_on():
             self._y_mean, self._y_scale = _moments(columns)
         self._train(rows, self._goals(columns), columns.shape[1], "mse")

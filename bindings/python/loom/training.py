@@ -18,6 +18,7 @@ from ._library import (
 )  # fmt: skip
 from .arrays import Array, as_tensor, first_and_further, numpy_module, result
 from ._labels import named
+from ._tables import AS_WRITTEN, csv_bytes, reading_fields, table_for, with_target
 from .engine import Engine, engine_handle
 from .history import Epoch, History
 from .network import Network, Path
@@ -156,6 +157,11 @@ class Dataset(Handle):
         sample_weights: str = "",
         lengths: str = "",
         ignore_label: Optional[int] = None,
+        separator: str = "",
+        decimal: str = "",
+        thousands: str = "",
+        encoding: str = "",
+        table: Optional[Mapping[str, Any]] = None,
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> "Dataset":
         """.csv, .npz, .npy, .safetensors, .idx, also .gz, read as `network` takes its inputs; an
@@ -163,7 +169,10 @@ class Dataset(Handle):
 
         path: or the bytes of such a file, which errors call `name`. progress(rows, total), of .csv,
         stops by returning False. sample_weights, lengths: the array, or the column by its name or
-        number from 1, of what samples count and of how many of their positions are real.
+        number from 1, of what samples count and of how many of their positions are real. table:
+        options of Network.for_table(), such as {"target": ["price"]}, for a plan of the columns;
+        the network keeps it. separator, decimal, thousands,
+        encoding: of tables with a plan; empty: detected.
         """
         callbacks, made = Callbacks(), ctypes.c_void_p()
         options = sized(
@@ -172,15 +181,25 @@ class Dataset(Handle):
             x=encoded(x),
             y=encoded(y),
             targets=targets,
-            numbers=not classes,
             inputs_only=inputs_only,
-            header=number_of(_ffi.HEADER, header, "header"),
             progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
-            weights=encoded(sample_weights or None),
             lengths=encoded(lengths or None),
             has_ignore_label=ignore_label is not None,
             ignore_label=ignore_label or 0,
+            **reading_fields(
+                classes=classes,
+                sample_weights=sample_weights,
+                header=header,
+                separator=separator,
+                decimal=decimal,
+                thousands=thousands,
+                encoding=encoding,
+            ),
         )
+        planning = None if table is None else Options("table", dict(table))
+        if planning is not None:
+            options.table = planning.handle
+            network._plan = None
         last = (network.handle, ctypes.byref(options), ctypes.byref(made))
         if is_bytes(path):
             file = FileBytes(path, name)
@@ -268,15 +287,34 @@ class Dataset(Handle):
         return f"<loom.Dataset {len(self)} x {list(self.sample)}, {kind}>"
 
 
-def inputs_of_files(network: Network, paths: Sequence[Path]) -> Any:
+def inputs_of_files(network: Network, paths: "Sequence[Path | bytes]", **reading: Any) -> Any:
     """Samples of files [n, ...], read as the network takes its inputs."""
-    found = [Dataset.from_file(path, network, inputs_only=True).x for path in paths]
+    found = []
+    for path in paths:
+        name = "the table" if is_bytes(path) else None
+        data = Dataset.from_file(path, network, inputs_only=True, name=name, **reading)
+        found.append(data.x)
     if len(found) == 1:
         return found[0]
     numpy = numpy_module()
     if numpy is None:
         raise ImportError("several files need NumPy: pip install numpy")
     return numpy.concatenate(found)
+
+
+def inputs_of(network: Network, x: Any) -> Any:
+    """Inputs of predict() as an array."""
+    many = isinstance(x, (list, tuple)) and x and isinstance(x[0], (str, os.PathLike))
+    if many:
+        return inputs_of_files(network, x)
+    if isinstance(x, (str, os.PathLike)):
+        return inputs_of_files(network, [x])
+    if isinstance(x, bytes) and network.table:
+        return inputs_of_files(network, [x])
+    table = table_for(network, x)
+    if table is not None:
+        return inputs_of_files(network, [csv_bytes(table)], **AS_WRITTEN)
+    return x.x if isinstance(x, Dataset) else x
 
 
 def dataset_for(network: Network, x: Any, y: Any = None) -> Dataset:
@@ -286,6 +324,13 @@ def dataset_for(network: Network, x: Any, y: Any = None) -> Dataset:
         if y is not None and labels is None:
             raise ValueError("a file has its targets with it, or y names a file of them")
         return Dataset.from_file(x, network, labels=labels)
+    if isinstance(x, bytes) and network.table:
+        return Dataset.from_file(x, network)
+    found = table_for(network, x)
+    if found is not None:
+        target = next((c["name"] for c in network.table["columns"] if c["role"] == "target"), None)
+        table = csv_bytes(with_target(found, y, target))
+        return Dataset.from_file(table, network, name="the table", **AS_WRITTEN)
     if isinstance(x, Dataset):
         if y is not None:
             raise ValueError("a Dataset has its targets with it; leave out y")

@@ -361,6 +361,11 @@ pub struct loom_dataset {
 }
 
 #[repr(C)]
+pub struct loom_options {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct loom_trainer {
     _private: [u8; 0],
 }
@@ -372,11 +377,6 @@ pub struct loom_history {
 
 #[repr(C)]
 pub struct loom_telemetry {
-    _private: [u8; 0],
-}
-
-#[repr(C)]
-pub struct loom_options {
     _private: [u8; 0],
 }
 
@@ -1027,6 +1027,16 @@ pub struct loom_dataset_options {
     pub has_ignore_label: i32,
     /// labels of this value count nothing
     pub ignore_label: i32,
+    /// .csv: options "table", for a plan of its columns; null: the plan of the network, or none
+    pub table: *const loom_options,
+    /// of a table with a plan: one character or "tab"; null: detected
+    pub separator: *const c_char,
+    /// "." or ","; null: detected
+    pub decimal: *const c_char,
+    /// one of . , ' space, or "none"; null: detected
+    pub thousands: *const c_char,
+    /// utf-8, utf-16, utf-16be or latin-1; null: detected
+    pub encoding: *const c_char,
 }
 
 impl Default for loom_dataset_options {
@@ -1040,7 +1050,7 @@ impl Default for loom_dataset_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_dataset_options>() == 96);
+    assert!(core::mem::size_of::<loom_dataset_options>() == 136);
     assert!(core::mem::offset_of!(loom_dataset_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_dataset_options, labels) == 8);
     assert!(core::mem::offset_of!(loom_dataset_options, x) == 16);
@@ -1055,6 +1065,11 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_dataset_options, lengths) == 80);
     assert!(core::mem::offset_of!(loom_dataset_options, has_ignore_label) == 88);
     assert!(core::mem::offset_of!(loom_dataset_options, ignore_label) == 92);
+    assert!(core::mem::offset_of!(loom_dataset_options, table) == 96);
+    assert!(core::mem::offset_of!(loom_dataset_options, separator) == 104);
+    assert!(core::mem::offset_of!(loom_dataset_options, decimal) == 112);
+    assert!(core::mem::offset_of!(loom_dataset_options, thousands) == 120);
+    assert!(core::mem::offset_of!(loom_dataset_options, encoding) == 128);
 };
 
 /// The description of a data set.
@@ -3546,6 +3561,24 @@ extern "C" {
     pub fn loom_dataset_from_memory(
         bytes: *const c_void, size: i64, name: *const c_char, network: *const loom_network, options:
         *const loom_dataset_options, out: *mut *mut loom_dataset
+    ) -> loom_status;
+
+    /// A network that fits a .csv file, not trained, with a plan of its columns;
+    /// loom_dataset_from_file() applies the plan. reading: header, separator, decimal, encoding,
+    /// weights, numbers and table count. `*json`: {"description": text, "notes": \[text\],
+    /// "samples": rows with a target}. `*out` and `*json` are transferred: loom_free(). Errors:
+    /// not_found, bad_file, naming row and column, invalid_argument (no such column).
+    pub fn loom_network_for_table(
+        engine: *mut loom_engine, path: *const c_char, reading: *const loom_dataset_options,
+        options: *const loom_load_options, out: *mut *mut loom_network, json: *mut *mut c_char
+    ) -> loom_status;
+
+    /// The same of a file in memory, which is read during the call alone. name: what errors call
+    /// it; null: "the bytes".
+    pub fn loom_network_for_table_memory(
+        engine: *mut loom_engine, bytes: *const c_void, size: i64, name: *const c_char, reading:
+        *const loom_dataset_options, options: *const loom_load_options, out: *mut *mut loom_network,
+        json: *mut *mut c_char
     ) -> loom_status;
 
     /// Fills `out`, whose struct_size the caller has set.

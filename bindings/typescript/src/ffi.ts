@@ -553,7 +553,7 @@ export interface ProveOptions {
 
 /** How a file is read. Texts are borrowed during the call. */
 export const loom_dataset_options = {
-  name: "loom_dataset_options", size: 64, sized: true,
+  name: "loom_dataset_options", size: 80, sized: true,
   fields: {
     struct_size: [0, "u32"],
     labels: [4, "text"],
@@ -569,6 +569,11 @@ export const loom_dataset_options = {
     lengths: [48, "text"],
     has_ignore_label: [52, "bool"],
     ignore_label: [56, "i32"],
+    table: [60, "pointer"],
+    separator: [64, "text"],
+    decimal: [68, "text"],
+    thousands: [72, "text"],
+    encoding: [76, "text"],
   },
 } as const;
 
@@ -594,6 +599,14 @@ export interface DatasetOptions {
   lengths?: string;
   /** labels of this value count nothing */
   ignoreLabel?: number;
+  /** of a table with a plan: one character or "tab"; null: detected */
+  separator?: string;
+  /** "." or ","; null: detected */
+  decimal?: string;
+  /** one of . , ' space, or "none"; null: detected */
+  thousands?: string;
+  /** utf-8, utf-16, utf-16be or latin-1; null: detected */
+  encoding?: string;
 }
 
 /** The description of a data set. */
@@ -2100,6 +2113,10 @@ export interface Functions {
   loom_dataset_from_file(path: number, network: number, options: number, out: number): number;
   /** The same of a file in memory, which is read during the call alone. name: what errors call it; null: "the bytes". `*out` is transferred. */
   loom_dataset_from_memory(bytes: number, size: bigint, name: number, network: number, options: number, out: number): number;
+  /** A network that fits a .csv file, not trained, with a plan of its columns; loom_dataset_from_file() applies the plan. reading: header, separator, decimal, encoding, weights, numbers and table count. `*json`: {"description": text, "notes": [text], "samples": rows with a target}. `*out` and `*json` are transferred: loom_free(). Errors: not_found, bad_file, naming row and column, invalid_argument (no such column). */
+  loom_network_for_table(engine: number, path: number, reading: number, options: number, out: number, json: number): number;
+  /** The same of a file in memory, which is read during the call alone. name: what errors call it; null: "the bytes". */
+  loom_network_for_table_memory(engine: number, bytes: number, size: bigint, name: number, reading: number, options: number, out: number, json: number): number;
   /** Fills `out`, whose struct_size the caller has set. */
   loom_dataset_get_info(dataset: number, out: number): number;
   /** The name of a class. `*out` is transferred: loom_free(). Errors: out_of_range. */

@@ -17,6 +17,7 @@
 #include "learn/loss/loss.hpp"
 #include "loom/session.hpp"
 #include "train_io/file_memory.hpp"
+#include "train_io/target_scale.hpp"
 
 namespace loom::core {
 namespace {
@@ -263,6 +264,7 @@ Result<Network> Network::from_json(std::string_view json, const LoadOptions& opt
   } else {
     LOOM_ASSIGN(core::NetworkSpec spec, core::read_network(value, where));
     opened.network = std::make_unique<core::MemorySource>(std::move(spec));
+    opened.network->sections = core::description_sections(value);
     opened.fresh = true;
   }
   LOOM_ASSIGN(std::shared_ptr<Impl> impl, core::loaded(std::move(opened), options));
@@ -339,7 +341,7 @@ Result<std::string> Network::save_bytes(NetworkFormat format, const SaveOptions&
 }
 
 std::string Network::json() const {
-  return core::write_network(impl_->model.network);
+  return core::description_text(impl_->model.network, impl_->model.columns);
 }
 
 // ---- asking
@@ -359,6 +361,12 @@ NetworkInfo Network::info() const {
   }
   info.classes = model.names;
   info.columns = model.columns.all();
+  info.plan = model.columns.plan;
+#ifndef LOOM_MINIMAL
+  if (const auto stage = core::target_scale_of(model.network))
+    info.target_scale.assign(stage->scale.begin(), stage->scale.end());
+#endif
+  if (impl_->trained) info.loss_degree = core::loss_def(model.loss.kind).degree;
   info.heads = model.loss.heads;
   info.fresh = impl_->fresh;
   info.normalizes = !model.normalization.empty();
@@ -468,7 +476,8 @@ Result<Tensor> Network::probabilities(const Tensor& outputs) const {
   }
   const int64_t width = outputs.shape().empty() ? 1 : outputs.shape().back();
   std::vector<int64_t> heads = loss.heads;
-  if (heads.empty()) heads = {width};
+  const Shape own = info().output;
+  if (heads.empty()) heads = {own.empty() ? 1 : own.back()};
   if (std::accumulate(heads.begin(), heads.end(), int64_t{0}) != width)
     return core::invalid(core::cat("outputs of width ", width, " are not those of this network"));
   for (size_t at = 0; at < values.size();) {

@@ -233,6 +233,7 @@ LoadedSource::LoadedSource(const TrainedModel& model, bool trained,
   } else {
     // A file from elsewhere, such as an ONNX file.
     keep_normalization(model_.normalization, *this);
+    add_plan(model_.columns, sections);
   }
 }
 

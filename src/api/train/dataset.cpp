@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "api/network/network_impl.hpp"
+#include "api/train/table_request.hpp"
 #include "base/text.hpp"
 #include "train_io/dataset_files.hpp"
 
@@ -46,16 +47,18 @@ Status set_targets(const Tensor& y, core::Dataset& data) {
 
 // Splits `whole` in two and moves or copies its samples; `share` is the size of the first part.
 Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset whole,
-                                    core::MemoryShare share, const core::SplitRecord& record) {
+                                    core::MemoryShare share, core::SplitRecord record) {
+  record.spec.shuffle = record.spec.shuffle && !whole.ordered;
   const double out = 1 - record.spec.share;
   const auto held = static_cast<uint64_t>(static_cast<double>(whole.bytes()) * out);
   const uint64_t bytes = held + core::split_list_bytes(whole.samples);
   LOOM_ASSIGN(core::MemoryShare memory, from.budget.take(bytes, "the samples held out", from.path));
   LOOM_ASSIGN(core::SplitDataset parts, core::split_dataset(std::move(whole), record.spec));
-  const auto part = [&](core::Dataset data, core::MemoryShare booked) {
+  const auto part = [&](core::Dataset data, core::MemoryShare booked,
+                        std::vector<std::string> notes) {
     return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{std::move(data),
                                                                  from.classes,
-                                                                 {},
+                                                                 std::move(notes),
                                                                  record,
                                                                  std::move(booked),
                                                                  from.budget,
@@ -64,8 +67,14 @@ Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset who
                                                                  from.media,
                                                                  from.columns}));
   };
-  return Dataset::Parts{part(std::move(parts.train), std::move(share)),
-                        part(std::move(parts.validation), std::move(memory)), parts.by_class};
+  std::vector<std::string> notes;
+#ifndef LOOM_WITHOUT_TABLES
+  if (std::string note = core::note_on_split(from.columns, record.spec); !note.empty())
+    notes.push_back(std::move(note));
+#endif
+  return Dataset::Parts{part(std::move(parts.train), std::move(share), std::move(notes)),
+                        part(std::move(parts.validation), std::move(memory), {}), parts.by_class,
+                        record.spec.shuffle};
 }
 
 }  // namespace
@@ -153,15 +162,29 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   if (how.embeddings) how.classes = true;
   if (how.embeddings && options.names.empty()) how.names.clear();
   how.header = static_cast<core::CsvHeader>(options.header);
-  if (!options.columns_by_order)
+  if (!model.columns.plan.empty()) {
+    how.columns = model.columns;
+  } else if (!options.columns_by_order && !options.table) {
     how.columns = options.columns.empty()
                       ? model.columns
                       : core::split_columns(options.columns, model.network.input.count());
+  }
+  std::vector<std::string> notes;
+#ifdef LOOM_WITHOUT_TABLES
+  if (options.table) return unsupported("this build has no reader of tables with a plan", path);
+#else
+  LOOM_TRY(core::settle_table(options, path, network.impl().engine.impl().budget(), how, notes));
+#endif
   LOOM_ASSIGN(how.reading, reading_of(options, model));
   how.progress = options.progress;
   how.pool = &network.impl().engine.impl().pool;
   how.memory = network.impl().engine.impl().budget();
   LOOM_ASSIGN(core::LoadedDataset loaded, core::load_dataset(path, model.network, how));
+  // Later files of this network are read by the same plan.
+  if (options.table) network.impl().model.columns = how.columns;
+  for (std::string& note : loaded.notes) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  }
   // Images have no bands.
   const auto sounds = [](const core::MediaReading& reading) { return reading.mel.bands > 0; };
   if (loaded.media && model.media && sounds(*loaded.media) != sounds(*model.media))
@@ -171,7 +194,7 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
         path);
   return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{std::move(loaded.data),
                                                                std::move(loaded.names),
-                                                               std::move(loaded.notes),
+                                                               std::move(notes),
                                                                {},
                                                                std::move(loaded.memory),
                                                                how.memory,

@@ -18,6 +18,7 @@
 #include "learn/optimizer/optimizer.hpp"
 #include "train_io/dataset_files.hpp"
 #include "train_io/file_memory.hpp"
+#include "train_io/target_scale.hpp"
 
 namespace loom::core {
 namespace {
@@ -49,6 +50,7 @@ struct Trainer::Impl {
   TrainerOptions options;
   core::TrainerOptions plan;
   std::optional<core::Trainer> trainer;
+  std::optional<core::Normalization> stage;  // of the outputs; training ends before it
   core::RecordedRun run;
   bool ahead = false;      // the network lacks the newest weights
   bool last_step = false;  // of an epoch
@@ -159,6 +161,15 @@ Status Trainer::Impl::prepare(const Dataset& data) {
   if (data.impl().media) known.media = data.impl().media;
   if (!data.impl().columns.empty()) known.columns = data.impl().columns;
   known.loss = plan.step.loss;
+  stage = core::target_scale_of(known.network);
+  // Losses of counts or shares take targets as they are.
+  const core::LossDef& loss = core::loss_def(known.loss.kind);
+  const int64_t targets =
+      samples.has_labels() && !labels ? samples.labels_per_sample() : samples.outputs;
+  if (targets != std::ssize(stage ? stage->scale : std::vector<float>()) ||
+      loss.prediction != core::Prediction::numbers || loss.domain.must != nullptr)
+    stage.reset();
+  plan.step.before_stage = stage.has_value();
   plan.dtype = known.dtype;
   const bool all = core::optimizer_def(plan.step.optimizer.kind).all_samples;
   if (all && !options.batch) plan.batch = samples.samples;
@@ -198,15 +209,12 @@ Result<const core::Dataset*> Trainer::Impl::prepared(const Dataset& data, core::
                        input.str()));
   }
   const bool numbers = are_numbers(samples);
-  if (same && model().normalization.empty() && !numbers) return &samples;
+  const bool scales = stage && (numbers || !samples.targets.empty());
+  if (same && model().normalization.empty() && !scales && !numbers) return &samples;
   copy = samples;
   copy.sample = input;
-  if (numbers) {
-    copy.outputs = samples.labels_per_sample();
-    copy.targets.assign(samples.labels.begin(), samples.labels.end());
-    copy.labels.clear();
-    copy.classes = 0;
-  }
+  if (numbers) copy.labels_to_targets();
+  if (scales) core::standardize_targets(*stage, copy);
   LOOM_TRY(core::normalize(copy, model().normalization));
   return &copy;
 }
@@ -482,15 +490,17 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   LOOM_ASSIGN(const core::Dataset* samples, s.prepared(data, copy));
   LOOM_TRY(s.create(*samples));
   const core::LossSpec& loss = s.plan.step.loss;
-  core::OutputScores scores(*samples, loss, core::predictions_of(s.trainer->network()).last());
+  const core::Dataset& own = s.stage ? data.impl().data : *samples;  // targets in their own unit
+  core::OutputScores scores(own, loss, core::predictions_of(s.trainer->network()).last());
   LOOM_ASSIGN(core::MetricScores metrics,
-              core::MetricScores::create(s.plan.metrics, *samples, loss,
+              core::MetricScores::create(s.plan.metrics, own, loss,
                                          core::predictions_of(s.trainer->network()).last()));
   const Trainer::Impl::Turn turn(s);
   LOOM_ASSIGN(const core::Evaluation measured,
               s.trainer->evaluate(
                   *samples,
                   [&](int64_t first, int64_t count, const core::Tensor& y) {
+                    if (s.stage) core::apply_target_scale(*s.stage, y);
                     scores.add(first, count, y);
                     metrics.add(first, count, y);
                     if (on_outputs) on_outputs(first, count, core::copy_of(y));

@@ -26,12 +26,14 @@ Result<DatasetOptions::Header> parse_csv_header(std::string_view name) {
 }
 
 LossInfo loss_info(Loss loss) {
-  if (loss == Loss::automatic) return {.labels = true, .classes = true};
+  if (loss == Loss::automatic) return {.labels = true, .classes = true, .numbers = true};
   const core::LossDef& def = core::loss_def(loss);
   return {.labels = def.takes_labels(),
           .classes = def.prediction == core::Prediction::classes,
           .sequences = def.form == core::LossForm::sequence,
-          .embeddings = def.form == core::LossForm::pairs};
+          .embeddings = def.form == core::LossForm::pairs,
+          .numbers = def.prediction == core::Prediction::numbers && def.domain.must == nullptr &&
+                     !def.takes_labels()};
 }
 
 }  // namespace loom

@@ -11,6 +11,7 @@
 #include "loom/ensemble_options.hpp"
 #include "loom/evolve_options.hpp"
 #include "loom/mesh_options.hpp"
+#include "loom/table_options.hpp"
 #include "loom/training_options.hpp"
 
 namespace loom::capi {
@@ -19,7 +20,7 @@ namespace loom::capi {
 using AnyOptions = std::variant<TrainerOptions>;
 #else
 using AnyOptions = std::variant<ArchitectureOptions, DartsOptions, KMeansOptions, LinkageOptions,
-    MeshTrainerOptions, NeatOptions, StackOptions, TrainerOptions>;
+    MeshTrainerOptions, NeatOptions, StackOptions, TableOptions, TrainerOptions>;
 #endif
 struct OptionKind {
   std::string_view name;
@@ -35,6 +36,7 @@ inline constexpr OptionKind kOptionKinds[] = {
     {"mesh_trainer", [] { return AnyOptions(MeshTrainerOptions{}); }},
     {"neat", [] { return AnyOptions(NeatOptions{}); }},
     {"stack", [] { return AnyOptions(StackOptions{}); }},
+    {"table", [] { return AnyOptions(TableOptions{}); }},
 #endif
     {"trainer", [] { return AnyOptions(TrainerOptions{}); }},
 };

@@ -1,28 +1,12 @@
 // Data sets.
 #include "capi/json_text.hpp"
+#include "capi/reading.hpp"
 #include "capi/support.hpp"
 
 namespace {
 
 using namespace loom;
 using namespace loom::capi;
-
-Result<DatasetOptions> dataset_options(const loom_dataset_options* given) {
-  LOOM_ASSIGN(const loom_dataset_options from, options_of(given, "loom_dataset_options"));
-  DatasetOptions options;
-  options.labels = text_or(from.labels, "");
-  options.x = text_or(from.x, options.x);
-  options.y = text_or(from.y, options.y);
-  options.targets = non_zero(from.targets, options.targets);
-  options.classes = from.numbers == 0;
-  options.inputs_only = from.inputs_only != 0;
-  LOOM_ASSIGN(options.header, enum_of<DatasetOptions::Header>(from.header, 3, "header"));
-  options.weights = text_or(from.weights, "");
-  options.lengths = text_or(from.lengths, "");
-  if (from.has_ignore_label != 0) options.ignore_label = from.ignore_label;
-  options.progress = progress_of(from.progress, from.user);
-  return options;
-}
 
 // Asks for one of the arrays. They share the memory of the data set, and keep it.
 template <class F>

@@ -44,8 +44,10 @@ Result<OpenedModel> open_description(const Probe& file) {
   }
   std::string().swap(text);  // frees the text before the network is created
   model.format = "description";
+  JsonValue sections = description_sections(json);
   LOOM_ASSIGN(NetworkSpec spec, read_network(std::move(json), path));
   auto source = std::make_unique<FreshSource>(std::move(spec));
+  source->sections = std::move(sections);
   source->path = path;
   source->fresh = true;
   model.network = std::move(source);
@@ -58,9 +60,21 @@ Status write_text(const FileRef& path, const std::string& text) {
   return write_file_atomic(path, std::as_bytes(std::span(text)));
 }
 
+// The plan of a table, of the sections of a file.
+JsonValue plan_of(const JsonValue& sections) {
+  const JsonValue* model = sections.find("model");
+  const JsonValue of_description = description_sections(model != nullptr ? *model : sections);
+  const JsonValue* columns = of_description.find("columns");
+  const bool plan = columns != nullptr && columns->find("plan") != nullptr;
+  return plan ? of_description : JsonValue::object();
+}
+
 Status write_description(const WriteRequest& out) {
   const OpenedModel& model = out.model;
-  if (model.network != nullptr) return write_text(out.path, write_network(model.network->spec));
+  if (model.network != nullptr) {
+    return write_text(out.path,
+                      write_network(model.network->spec, plan_of(model.network->sections)));
+  }
   LOOM_ASSIGN(GridSpec grid, model_grid(*model.decoder));
   return write_text(out.path, write_network({std::move(grid), Shape{1}}));
 }

@@ -116,7 +116,7 @@ Result<bool> CsvFile::Survey::has_header(const std::string& where) const {
 Status CsvFile::survey(int64_t max_cols, CsvHeader header) {
   const std::string& where = source_.where();
   Survey found;
-  CsvScanner scanner(source_, separator_);
+  CsvScanner scanner(source_, {.separator = separator_});
   CsvScanner::Cell cell;
   int64_t col = 0;
   uint64_t row_offset = 0;
@@ -177,7 +177,7 @@ Result<CsvFile> CsvFile::open(ByteSource source, int64_t max_cols, CsvHeader hea
 }
 
 Status CsvFile::read(const Use& use) {
-  CsvScanner scanner(source_, separator_);
+  CsvScanner scanner(source_, {.separator = separator_});
   CsvScanner::Cell cell;
   CsvCell out;
   out.row = header_.empty() ? -1 : -2;

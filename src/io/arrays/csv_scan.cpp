@@ -24,10 +24,9 @@ static bool has_mac_breaks(std::string_view text) {
   return at != text.npos && at + 1 < text.size() && text.find('\n') == text.npos;
 }
 
-CsvScanner::CsvScanner(ByteSource& source, char separator)
-    : source_(source), separator_(separator) {
+CsvScanner::CsvScanner(ByteSource& source, const CsvForm& form) : source_(source), form_(form) {
   source_.rewind();
-  stops_[static_cast<unsigned char>(separator)] = true;
+  stops_[static_cast<unsigned char>(form.separator)] = true;
   if (!at_end() && has_mac_breaks(text_)) break_ = '\r';
   stops_[static_cast<unsigned char>(break_)] = true;
   if (at_end() || !text_.starts_with("\xEF\xBB\xBF")) return;
@@ -76,11 +75,15 @@ bool CsvScanner::quoted(Cell& cell) {
   for (;;) {
     if (at_end()) return fail("a quoted field is never closed", cell.offset);
     const size_t begin = pos_;
-    while (pos_ < text_.size() && here() != '"') ++pos_;
+    const char escape = form_.backslash ? '\\' : '"';
+    while (pos_ < text_.size() && here() != '"' && here() != escape) ++pos_;
     joined_ += text_.substr(begin, pos_ - begin);
     if (joined_.size() > kMaxField) break;
     if (pos_ == text_.size()) continue;
+    const bool escaped = here() == '\\';
     ++pos_;
+    if (escaped && !at_end()) joined_ += text_[pos_++];
+    if (escaped) continue;
     if (at_end() || here() != '"') break;  // not a doubled one
     joined_ += '"';
     ++pos_;
@@ -89,9 +92,20 @@ bool CsvScanner::quoted(Cell& cell) {
   return true;
 }
 
+void CsvScanner::skip_comment() {
+  while (!at_end() && here() != break_) ++pos_;
+}
+
 bool CsvScanner::skip_empty_lines() {
   int64_t lines = 0;
-  while (!at_end() && (here() == '\n' || here() == '\r')) {
+  if (form_.skips_line) skip_comment();
+  form_.skips_line = false;
+  const auto is_comment = [&] { return form_.comment != '\0' && here() == form_.comment; };
+  while (!at_end() && (here() == '\n' || here() == '\r' || is_comment())) {
+    if (is_comment()) {
+      skip_comment();
+      continue;
+    }
     if (here() == break_ && ++lines > kMaxEmptyLines)
       return fail(cat("more than ", kMaxEmptyLines, " empty lines one after the other"), offset());
     ++pos_;
@@ -111,7 +125,8 @@ bool CsvScanner::end_field(Cell& cell, bool was_quoted) {
     cell.last = true;
     return true;
   }
-  if (here() != separator_ && here() != break_) return fail("text after a closing quote", offset());
+  if (here() != form_.separator && here() != break_)
+    return fail("text after a closing quote", offset());
   cell.last = here() == break_;
   ++pos_;
   return true;
@@ -120,7 +135,9 @@ bool CsvScanner::end_field(Cell& cell, bool was_quoted) {
 // Fast path: nearly every field is a run of bytes that ends, with its separator, inside the piece.
 bool CsvScanner::next(Cell& cell) {
   const char first = pos_ < text_.size() ? text_[pos_] : '"';
-  if (first == '"' || (row_start_ && (first == '\n' || first == '\r'))) return next_slowly(cell);
+  if (first == '"') return next_slowly(cell);
+  const bool breaks = first == '\n' || first == '\r' || first == form_.comment;
+  if (row_start_ && (breaks || form_.skips_line)) return next_slowly(cell);
   size_t end = pos_;
   while (end < text_.size() && !stops_[static_cast<unsigned char>(text_[end])]) ++end;
   if (end + 1 >= text_.size()) return next_slowly(cell);

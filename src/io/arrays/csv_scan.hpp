@@ -1,21 +1,28 @@
 // The grammar of CSV over a stream: cells in order, each a view that is valid until the next.
-// Private to the room; csv.hpp interprets the rows.
+// csv.hpp and the room `table` interpret the rows.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "io/arrays/csv.hpp"
 #include "io/bytes/byte_source.hpp"
 
 namespace loom::core {
+
+// The dialect of a file. Rows end in \n, \r\n, or \r alone.
+struct CsvForm {
+  char separator = ',';
+  char comment = '\0';      // lines that begin with it are skipped; 0 means none
+  bool skips_line = false;  // the first line, which is "sep=;" as spreadsheets write it
+  bool backslash = false;   // \" is a quote inside a quoted field, besides ""
+};
 
 // The most frequent of , ; tab in the first line.
 char find_csv_separator(std::string_view text);
 
 class CsvScanner {
  public:
-  CsvScanner(ByteSource& source, char separator);
+  CsvScanner(ByteSource& source, const CsvForm& form);
 
   struct Cell {
     std::string_view text;
@@ -39,12 +46,14 @@ class CsvScanner {
   void plain(Cell& cell);
   bool quoted(Cell& cell);
   bool skip_empty_lines();
+  void skip_comment();
   bool end_field(Cell& cell, bool was_quoted);
   bool fail(std::string message, uint64_t offset);  // returns false
 
   ByteSource& source_;
   bool stops_[256] = {};  // bytes that end a plain field
-  char separator_, break_ = '\n';
+  CsvForm form_;
+  char break_ = '\n';
   std::string_view text_;  // the piece
   size_t pos_ = 0;         // in it
   uint64_t base_ = 0;      // offset of the piece

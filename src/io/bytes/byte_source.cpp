@@ -25,6 +25,14 @@ ByteSource ByteSource::of(std::span<const std::byte> bytes, std::string where,
   return source;
 }
 
+ByteSource ByteSource::own(std::string bytes, std::string where, const MemoryBudget& memory) {
+  const auto owned = std::make_shared<const std::string>(std::move(bytes));
+  ByteSource source = of(std::as_bytes(std::span(*owned)), std::move(where), memory);
+  source.packed_ = false;
+  source.owned_ = owned;
+  return source;
+}
+
 void ByteSource::rewind() {
   at_ = 0;
   inflater_.reset();

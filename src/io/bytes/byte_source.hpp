@@ -20,6 +20,8 @@ class ByteSource {
   // `bytes` must outlive it.
   static ByteSource of(std::span<const std::byte> bytes, std::string where,
                        const MemoryBudget& memory = {});
+  // The same, with bytes of its own.
+  static ByteSource own(std::string bytes, std::string where, const MemoryBudget& memory = {});
 
   const std::string& where() const { return where_; }
   const MemoryBudget& memory() const { return memory_; }
@@ -49,6 +51,7 @@ class ByteSource {
   MemoryBudget memory_;
   MappedFile map_;
   std::span<const std::byte> bytes_;  // if there is no map
+  std::shared_ptr<const std::string> owned_;
   bool packed_ = false;
   uint64_t at_ = 0;  // bytes returned so far
   std::unique_ptr<Inflater> inflater_;

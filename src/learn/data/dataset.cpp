@@ -158,6 +158,13 @@ Status Dataset::check_targets() const {
   return check_finite("target", targets, outputs, *this);
 }
 
+void Dataset::labels_to_targets() {
+  outputs = labels_per_sample();
+  targets.assign(labels.begin(), labels.end());
+  labels.clear();
+  classes = 0;
+}
+
 Dataset Dataset::select(std::span<const int64_t> rows) const {
   Dataset d;
   d.samples = static_cast<int64_t>(rows.size());
@@ -176,6 +183,7 @@ Dataset Dataset::select(std::span<const int64_t> rows) const {
   d.weights = chosen(weights, samples, rows);
   d.lengths = chosen(lengths, samples, rows);
   d.ignored = ignored;
+  d.ordered = ordered;
   return d;
 }
 

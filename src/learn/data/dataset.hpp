@@ -49,6 +49,7 @@ struct Dataset {
   // [samples]: how many positions of a sample's first axis are real. The positions after them are
   // padding, which layers along the axis and losses skip. If empty, all are real.
   std::vector<int32_t> lengths;
+  bool ordered = false;  // windows of a series: a split never draws them, because they share rows
 
   // That of this name, or null.
   const ExtraInput* extra_input(std::string_view name) const;
@@ -78,6 +79,8 @@ struct Dataset {
                                   int64_t count) const;
   // Writes zeros over the padding of the inputs.
   void clear_padding();
+  // Labels become numbers, which are targets.
+  void labels_to_targets();
   // The first thing that is wrong: no samples, sizes that do not agree, a label or id out of range,
   // a number that is not finite; the Error names the sample. Targets of padding may be anything.
   Status check() const;

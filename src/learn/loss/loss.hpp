@@ -81,6 +81,8 @@ struct LossDef {
   TargetDomain domain = {};
   Likelihood likelihood = Likelihood::none;
   Anchors anchors = Anchors::same;
+  // Numbers k times as large give a loss k^degree times as large; 0 if it has no such unit.
+  int degree = 0;
   bool by_angle = false;  // pairs: rows are compared by their cosine, not by their distance
   float LossSpec::*parameter = &LossSpec::delta;  // LossArgs::delta of the op
   std::span<const LossOption> options = {};

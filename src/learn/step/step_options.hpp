@@ -29,6 +29,8 @@ struct TrainStepOptions {
   bool masked = false;     // samples have lengths: set_lengths()
   bool given = false;      // inputs besides the first are filled too: more(); else they are zeros
   bool native = false;
+  // The last cell is an output stage: the loss is computed before it. A custom loss ignores this.
+  bool before_stage = false;
   // Gradient checkpointing: groups of so many cells drop their activations, and the backward pass
   // computes them again. It takes less memory and one more forward pass, and gives the same bits. 0
   // keeps all activations.

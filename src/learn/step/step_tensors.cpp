@@ -43,6 +43,7 @@ TraceOptions traced_as_in_steps(const TrainStepOptions& options) {
   o.seed = options.seed;
   o.masked = options.masked;
   o.given = options.given;
+  o.before_stage = options.before_stage && !options.custom_loss;
   return o;
 }
 

@@ -2,6 +2,7 @@
 // training_files.hpp. Separate from the files of training, since programs that only run networks
 // need it too.
 #include "base/text.hpp"
+#include "bridge/network_json.hpp"
 #include "train_io/weights/training_parts.hpp"
 #include "train_io/weights/weights_source.hpp"
 
@@ -32,7 +33,20 @@ JsonValue columns_json(const TableColumns& columns) {
   JsonValue out = JsonValue::object();
   out.add("inputs", names_json(columns.inputs));
   out.add("targets", names_json(columns.targets));
+  if (columns.plan.empty()) return out;
+  Result<JsonValue> plan = parse_json(columns.plan, "plan");
+  if (plan.ok()) out.add("plan", std::move(*plan));
   return out;
+}
+
+void add_plan(const TableColumns& columns, JsonValue& sections) {
+  if (!columns.plan.empty()) sections.add("columns", columns_json(columns));
+}
+
+std::string description_text(const NetworkSpec& network, const TableColumns& columns) {
+  JsonValue sections = JsonValue::object();
+  add_plan(columns, sections);
+  return write_network(network, sections);
 }
 
 Result<TableColumns> read_columns(const JsonValue& json, const std::string& where) {
@@ -44,6 +58,7 @@ Result<TableColumns> read_columns(const JsonValue& json, const std::string& wher
       return bad_file(cat("columns: ", key, " is absent"), where);
     for (const JsonValue& name : names->elements()) list->push_back(name.text());
   }
+  if (const JsonValue* plan = json.find("plan")) out.plan = dump_json(*plan);
   return out;
 }
 
@@ -156,7 +171,12 @@ Result<TrainedModel> model_of(const NetworkSource& source) {
   LOOM_ASSIGN(model.normalization, normalization_of(source));
   model.loss.kind = Loss::cross_entropy;
   const JsonValue* section = source.sections.find(kSection);
-  if (section == nullptr) return model;
+  if (section == nullptr) {
+    const JsonValue* columns = source.sections.find("columns");  // of a description
+    if (columns == nullptr) return model;
+    LOOM_ASSIGN(model.columns, read_columns(*columns, source.path));
+    return model;
+  }
   const std::string where = source.path + ": model";
   const JsonValue* dtype = section->find("dtype");
   const JsonValue* loss = section->find("loss");

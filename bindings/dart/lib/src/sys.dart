@@ -364,13 +364,13 @@ final class loom_session extends Opaque {}
 
 final class loom_dataset extends Opaque {}
 
+final class loom_options extends Opaque {}
+
 final class loom_trainer extends Opaque {}
 
 final class loom_history extends Opaque {}
 
 final class loom_telemetry extends Opaque {}
-
-final class loom_options extends Opaque {}
 
 final class loom_model extends Opaque {}
 
@@ -749,6 +749,16 @@ final class loom_dataset_options extends Struct {
   /// labels of this value count nothing
   @Int32()
   external int ignore_label;
+  /// .csv: options "table", for a plan of its columns; null: the plan of the network, or none
+  external Pointer<loom_options> table;
+  /// of a table with a plan: one character or "tab"; null: detected
+  external Pointer<Uint8> separator;
+  /// "." or ","; null: detected
+  external Pointer<Uint8> decimal;
+  /// one of . , ' space, or "none"; null: detected
+  external Pointer<Uint8> thousands;
+  /// utf-8, utf-16, utf-16be or latin-1; null: detected
+  external Pointer<Uint8> encoding;
 }
 
 /// The description of a data set.
@@ -2413,6 +2423,19 @@ class LoomLibrary {
   late final loom_dataset_from_memory =
       library.lookupFunction<_loom_dataset_from_memory_native, _loom_dataset_from_memory_dart>('loom_dataset_from_memory');
 
+  /// A network that fits a .csv file, not trained, with a plan of its columns;
+  /// loom_dataset_from_file() applies the plan. reading: header, separator, decimal, encoding,
+  /// weights, numbers and table count. `*json`: {"description": text, "notes": [text], "samples":
+  /// rows with a target}. `*out` and `*json` are transferred: loom_free(). Errors: not_found,
+  /// bad_file, naming row and column, invalid_argument (no such column).
+  late final loom_network_for_table =
+      library.lookupFunction<_loom_network_for_table_native, _loom_network_for_table_dart>('loom_network_for_table');
+
+  /// The same of a file in memory, which is read during the call alone. name: what errors call it;
+  /// null: "the bytes".
+  late final loom_network_for_table_memory =
+      library.lookupFunction<_loom_network_for_table_memory_native, _loom_network_for_table_memory_dart>('loom_network_for_table_memory');
+
   /// Fills `out`, whose struct_size the caller has set.
   late final loom_dataset_get_info =
       library.lookupFunction<_loom_dataset_get_info_native, _loom_dataset_get_info_dart>('loom_dataset_get_info');
@@ -3794,6 +3817,22 @@ typedef _loom_dataset_from_memory_native = Int32 Function(
 typedef _loom_dataset_from_memory_dart = int Function(
     Pointer<Void>, int, Pointer<Uint8>, Pointer<loom_network>, Pointer<loom_dataset_options>,
     Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_network_for_table_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<loom_dataset_options>, Pointer<loom_load_options>,
+    Pointer<Pointer<loom_network>>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_network_for_table_dart = int Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<loom_dataset_options>, Pointer<loom_load_options>,
+    Pointer<Pointer<loom_network>>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_network_for_table_memory_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Void>, Int64, Pointer<Uint8>, Pointer<loom_dataset_options>,
+    Pointer<loom_load_options>, Pointer<Pointer<loom_network>>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_network_for_table_memory_dart = int Function(
+    Pointer<loom_engine>, Pointer<Void>, int, Pointer<Uint8>, Pointer<loom_dataset_options>,
+    Pointer<loom_load_options>, Pointer<Pointer<loom_network>>, Pointer<Pointer<Uint8>>
 );
 typedef _loom_dataset_get_info_native = Int32 Function(
     Pointer<loom_dataset>, Pointer<loom_dataset_info>

@@ -588,7 +588,8 @@ public interface Sys extends Library {
    */
   @Structure.FieldOrder({
       "struct_size", "labels", "x", "y", "targets", "numbers", "inputs_only", "header", "progress",
-      "user", "weights", "lengths", "has_ignore_label", "ignore_label"
+      "user", "weights", "lengths", "has_ignore_label", "ignore_label", "table", "separator",
+      "decimal", "thousands", "encoding"
   })
   class DatasetOptions extends Structure {
     public int struct_size;
@@ -644,6 +645,26 @@ public interface Sys extends Library {
      * labels of this value count nothing
      */
     public int ignore_label;
+    /**
+     * .csv: options "table", for a plan of its columns; null: the plan of the network, or none
+     */
+    public Pointer table;
+    /**
+     * of a table with a plan: one character or "tab"; null: detected
+     */
+    public Pointer separator;
+    /**
+     * "." or ","; null: detected
+     */
+    public Pointer decimal;
+    /**
+     * one of . , ' space, or "none"; null: detected
+     */
+    public Pointer thousands;
+    /**
+     * utf-8, utf-16, utf-16be or latin-1; null: detected
+     */
+    public Pointer encoding;
 
     public DatasetOptions() {
       struct_size = size();
@@ -3421,6 +3442,27 @@ public interface Sys extends Library {
   int loom_dataset_from_memory(
       Pointer bytes, long size, String name, Pointer network, DatasetOptions options,
       PointerByReference out
+  );
+
+  /**
+   * A network that fits a .csv file, not trained, with a plan of its columns;
+   * loom_dataset_from_file() applies the plan. reading: header, separator, decimal, encoding,
+   * weights, numbers and table count. `*json`: {"description": text, "notes": [text], "samples":
+   * rows with a target}. `*out` and `*json` are transferred: loom_free(). Errors: not_found,
+   * bad_file, naming row and column, invalid_argument (no such column).
+   */
+  int loom_network_for_table(
+      Pointer engine, String path, DatasetOptions reading, LoadOptions options, PointerByReference
+      out, PointerByReference json
+  );
+
+  /**
+   * The same of a file in memory, which is read during the call alone. name: what errors call it;
+   * null: "the bytes".
+   */
+  int loom_network_for_table_memory(
+      Pointer engine, Pointer bytes, long size, String name, DatasetOptions reading, LoadOptions
+      options, PointerByReference out, PointerByReference json
   );
 
   /**
