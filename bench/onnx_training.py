@@ -311,7 +311,7 @@ def gradient(np, path, args, folder):
     oracle.settle(before)
     names = [n for n in old if n in new and (old[n] != new[n]).any() and oracle.place(old[n], 0)]
     if not names:
-        raise Refused("no parameter stands in the file as it does in the network")
+        raise Refused("no parameter has the same form in the file and in the network")
     names = [names[i] for i in np.unique(np.linspace(0, len(names) - 1, args.tensors).astype(int))]
     draw, worst, count = np.random.default_rng(3), 0.0, 0
     until = time.monotonic() + args.seconds
@@ -333,7 +333,7 @@ def gradient(np, path, args, folder):
             off = abs(g[at] - short) / max(abs(short), size)
             worst, count = max(worst, off), count + 1
     if count == 0:
-        raise Refused("no parameter stands in the file as it does in the network")
+        raise Refused("no parameter has the same form in the file and in the network")
     return worst, count
 
 

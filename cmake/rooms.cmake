@@ -10,6 +10,12 @@ set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 # yourself (build types None and Debug), it applies everywhere.
 set(LOOM_COLD "^(layers|learn|options|backend/webgpu/(tuning|wgsl)|evolve|families|formats/.*|convert|bridge|api|capi|telemetry|chat|jinja|net|serve|remote|lab|onnx/(file|import|export)|puzzle|train_io|table)$")
 
+# The level for such code. Clang's -Os inlines as much as its -O2; its -Oz has the size of GCC's -Os.
+set(LOOM_COLD_LEVEL -Os)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(LOOM_COLD_LEVEL -Oz)
+endif()
+
 # Files of such rooms with loops over samples on the host, as ROOM/FILE.
 set(LOOM_HOT "^learn/(augment|ctc_batch|dataset|kfac|lbfgs|output_scores|pairs|scores)$")
 
@@ -30,7 +36,7 @@ function(loom_room_options target path)
   if(LOOM_SMALL AND NOT path MATCHES "${LOOM_ARITHMETIC}")
     target_compile_options(${target} PRIVATE -Oz)
   elseif(path MATCHES "${LOOM_COLD}" AND NOT MSVC AND CMAKE_BUILD_TYPE MATCHES "^Rel")
-    target_compile_options(${target} PRIVATE -Os)
+    target_compile_options(${target} PRIVATE ${LOOM_COLD_LEVEL})
     loom_hot_files(${target} ${path})
   endif()
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)

@@ -13,7 +13,7 @@ int fail(const loom::Error& error) {
   return 1;
 }
 
-int tell(const std::string& file, const std::string& prompt) {
+int write_story(const std::string& file, const std::string& prompt) {
   auto engine = loom::Engine::create();
   if (!engine) return fail(engine.error());
   auto model = loom::Model::load(*engine, file);
@@ -50,5 +50,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "minimal FILE [PROMPT]\n");
     return 2;
   }
-  return argc > 2 ? tell(argv[1], argv[2]) : ask(argv[1]);
+  return argc > 2 ? write_story(argv[1], argv[2]) : ask(argv[1]);
 }

@@ -14,7 +14,7 @@
  * Memory: "borrowed" stays the caller's (or, of a result, the library's) and is good for as long as
  * the comment says; "copied" may be freed after the call; "transferred" is the receiver's to free.
  *
- * Structs begin with struct_size, their sizeof. One that is zero behind it holds the defaults; the
+ * Structs begin with struct_size, their sizeof. If the rest is zero, it has the defaults; the
  * _INIT macros make such. Smaller ones, of programs built with an older header, are taken as if
  * zeros followed; larger ones, of newer headers, if only zeros follow what this library knows.
  *
@@ -39,6 +39,14 @@ extern "C" {
 #endif
 
 #define LOOM_ABI_VERSION 1
+
+/* The version of this header; loom_version() is that of the library. */
+#define LOOM_VERSION_MAJOR 0
+#define LOOM_VERSION_MINOR 2
+#define LOOM_VERSION_PATCH 0
+#define LOOM_VERSION_STRING "0.2.0"
+/* MAJOR * 10000 + MINOR * 100 + PATCH: #if LOOM_VERSION >= 200 is 0.2.0 and later. */
+#define LOOM_VERSION 200
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -65,7 +73,7 @@ enum {
 /* LOOM_ABI_VERSION of the library that runs. Another number than the header's: do not go on. */
 LOOM_EXPORT uint32_t loom_abi_version(void);
 
-/* "0.1.0". Borrowed; valid forever. */
+/* LOOM_VERSION_STRING of the library that runs. Borrowed; valid forever. */
 LOOM_EXPORT const char *loom_version(void);
 
 /* One line about the last call of this thread that failed; "" if none did. Borrowed until the
@@ -138,9 +146,9 @@ LOOM_EXPORT int32_t loom_dtype_bits(loom_dtype dtype);
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* A loom_tensor says where numbers lie, and owns nothing: its memory, shape and strides are the
- * caller's, and are read (or, as an output, written) during the call alone. A loom_array is a
- * tensor that the library owns. DLPack (github.com/dmlc/dlpack) is spoken in both directions. */
+/* A loom_tensor describes numbers in memory, and owns nothing: its memory, shape and strides are
+ * the caller's, and are read (or, as an output, written) during the call alone. A loom_array is
+ * a tensor that the library owns. DLPack (github.com/dmlc/dlpack) is spoken in both directions. */
 
 typedef struct loom_array loom_array; /* Numbers with a shape, in memory of the library. */
 
@@ -173,7 +181,7 @@ LOOM_EXPORT loom_status loom_array_view(const loom_array *array, loom_tensor *ou
 /* Null is fine. */
 LOOM_EXPORT void loom_array_free(loom_array *array);
 
-/* A DLManagedTensor of the same memory, without a copy. `*out` is transferred: whoever takes it
+/* A DLManagedTensor of the same memory, without a copy. `*out` is transferred: its new owner
  * calls its deleter. The memory lives as long as it does, even where the array is freed. */
 LOOM_EXPORT loom_status loom_array_to_dlpack(const loom_array *array, void **out);
 
@@ -273,9 +281,8 @@ typedef struct loom_engine_info {
 #define LOOM_ENGINE_INFO_INIT \
   {(uint32_t)sizeof(loom_engine_info), 0, 0, 0, {0}, {0}, 0, {0}}
 
-/* Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers,
- * descriptions, arrays that were handed out, what a call takes until it returns, and memory of a
- * GPU. */
+/* Bytes that the objects of an engine hold now. It excludes data sets, tokenizers, descriptions,
+ * returned arrays, temporary memory of a call, and memory of a GPU. */
 typedef struct loom_memory {
   uint32_t struct_size; /* sizeof(loom_memory), which the caller sets */
   int64_t weights; /* of networks and models */
@@ -371,7 +378,7 @@ typedef struct loom_network_info {
   int32_t trained; /* 1: its file, or a trainer, says what for */
   int32_t takes_ids; /* 1: inputs are ids (int32), not numbers */
   int32_t normalizes; /* 1: inputs are shifted and scaled as in training */
-  char loss[32]; /* that it was trained with; "": not trained */
+  char loss[32]; /* that it was trained with; "" if it was not trained */
   int64_t classes; /* names of classes there are; see loom_network_class() */
   int64_t trainable; /* of the parameters, those that training changes by default */
 } loom_network_info;
@@ -845,8 +852,8 @@ enum {
   LOOM_CLIP_VALUE = 3 /* each number */
 };
 
-/* Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as
- * the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1. */
+/* Normalization of the inputs, taken from the data of the first fit and stored with the network.
+ * AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1. */
 typedef int32_t loom_normalize;
 enum {
   LOOM_NORMALIZE_AS_TRAINED = 0, /* as the network was trained */
@@ -967,13 +974,13 @@ typedef int32_t (*loom_batch_fn)(void *user, int64_t done, int64_t steps, double
 /* After each epoch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_epoch_fn)(void *user, const loom_epoch *epoch);
 
-/* What happens in training, on the thread that trains. Both texts are borrowed during the
- * callback. event "layer", after an epoch, of what a layer gave, and of the gradient that came
- * back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every batch,
- * a layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link", after an
- * epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed, cosine, size}.
- * "begin": {path, epochs}, the checkpoint that the run goes on from. Anything but 0 ends the
- * call after this batch with LOOM_CANCELLED. */
+/* Events of training, on the thread that trains. Both texts are borrowed during the callback.
+ * event "layer": statistics of a layer's output and gradient after an epoch, {epoch, at, type,
+ * backward, mean, std, min, max, active, total}. "pass": a layer that a batch passed through,
+ * {at, type, backward, begin_ns, end_ns, shape}. "link": values of a learning rule for a layer
+ * after an epoch, {epoch, at, type, budget, gap, closed, cosine, size}. "begin": {path, epochs},
+ * the checkpoint that the run resumes. Any return value but 0 ends the call after this batch
+ * with LOOM_CANCELLED. */
 typedef int32_t (*loom_observer_fn)(void *user, const char *event, const char *json);
 
 /* Texts are borrowed during the call. */
@@ -1142,8 +1149,8 @@ LOOM_EXPORT loom_status loom_trainer_evaluate_watched(loom_trainer *trainer,
 
 /* All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error,
  * r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and
- * confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out`
- * is transferred: loom_free(). Errors: cancelled. One thread at a time. */
+ * confusion [class][called so]. Scores that do not apply are absent. `progress` may be null.
+ * `*out` is transferred: loom_free(). Errors: cancelled. One thread at a time. */
 LOOM_EXPORT loom_status loom_trainer_evaluate_json(loom_trainer *trainer, const loom_dataset *data,
     loom_progress_fn progress, void *user, char **out);
 
@@ -1199,8 +1206,8 @@ LOOM_EXPORT loom_status loom_telemetry_begin_run(loom_telemetry *telemetry, cons
 LOOM_EXPORT loom_status loom_telemetry_get_info(const loom_telemetry *telemetry,
     loom_telemetry_info *out);
 
-/* Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors: of
- * a place that failed or lost records; io_error (it did not end in time). */
+/* Writes pending records, for at most so long; 0 means 5 seconds. Later records are dropped.
+ * Errors: of a place that failed or lost records; io_error (it did not end in time). */
 LOOM_EXPORT loom_status loom_telemetry_close(loom_telemetry *telemetry, double seconds);
 
 /* Closes it. Null is fine. */
@@ -1383,8 +1390,8 @@ typedef struct loom_generate_options {
   /* Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more
    * tokens. */
   int64_t dry_window;
-  /* A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
-   * quote and an asterisk. */
+  /* A repetition ends at a token whose text contains one of these. The default is a line end, a
+   * colon, a quote and an asterisk. */
   const char *const *dry_breakers;
   int32_t dry_breaker_count;
   /* Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to 1. 0: 1. */
@@ -1473,8 +1480,8 @@ typedef struct loom_model_session_info {
 /* How a text is divided. */
 typedef struct loom_perplexity_options {
   uint32_t struct_size; /* sizeof(loom_perplexity_options), which the caller sets */
-  int64_t window; /* predictions per window; each is read without earlier context; 0: 512 */
-  int64_t limit; /* maximum predictions, in whole windows; 0: all */
+  int64_t window; /* predictions per window; each is read without earlier context; 0 means 512 */
+  int64_t limit; /* maximum predictions, in whole windows; 0 means all */
   loom_progress_fn progress; /* predictions done and in all; null: none */
   void *user; /* handed to `progress` */
 } loom_perplexity_options;
@@ -1494,8 +1501,8 @@ typedef struct loom_perplexity {
 /* How beam search chooses. Lists are borrowed during the call. */
 typedef struct loom_beam_options {
   uint32_t struct_size; /* sizeof(loom_beam_options), which the caller sets */
-  int64_t num_beams; /* 1 to 64; 0: 4 */
-  int64_t max_tokens; /* 0: 256 */
+  int64_t num_beams; /* 1 to 64; 0 means 4 */
+  int64_t max_tokens; /* 0 means 256 */
   int32_t has_length_penalty; /* 1: `length_penalty` counts */
   /* a score is the sum of log-probabilities / tokens^length_penalty; unset: 1 */
   double length_penalty;
@@ -1503,7 +1510,7 @@ typedef struct loom_beam_options {
   int32_t ignore_eos; /* 1: the token that ends a text does not end it */
   const int32_t *eos_ids; /* tokens that end a text, [eos_count]; null: those of the model */
   int64_t eos_count;
-  int64_t context; /* positions of the KV cache; 0: the model's, at most 2048 */
+  int64_t context; /* positions of the KV cache; 0 means the model's, at most 2048 */
   loom_progress_fn progress; /* before each token, with tokens so far and max_tokens; null: none */
   void *user; /* handed to `progress` */
 } loom_beam_options;
@@ -1548,7 +1555,7 @@ LOOM_EXPORT loom_status loom_tokenizer_load_memory(loom_engine *engine, const vo
 /* Null is fine. */
 LOOM_EXPORT void loom_tokenizer_free(loom_tokenizer *tokenizer);
 
-/* Ids of a text; special_tokens 1: with the tokens that stand around it. `*ids` is transferred:
+/* Ids of a text; special_tokens 1 adds the tokens around a text. `*ids` is transferred:
  * loom_free(). */
 LOOM_EXPORT loom_status loom_tokenizer_encode(const loom_tokenizer *tokenizer, const char *text,
     int32_t special_tokens, int32_t **ids, int64_t *count);
@@ -1560,9 +1567,9 @@ LOOM_EXPORT loom_status loom_tokenizer_decode(const loom_tokenizer *tokenizer, c
 /* The highest id and one more. */
 LOOM_EXPORT loom_status loom_tokenizer_vocab_size(const loom_tokenizer *tokenizer, int64_t *out);
 
-/* Ids of tokens that are no text, ascending: the beginning of a text, turns of a chat. Their
- * names are what loom_tokenizer_decode() makes of them with skip_special 0. `*ids` is
- * transferred: loom_free(). */
+/* Ids of tokens that are not text, ascending, such as the beginning of a text and turns of a
+ * chat. loom_tokenizer_decode() with skip_special 0 gives their names. `*ids` is transferred:
+ * loom_free(). */
 LOOM_EXPORT loom_status loom_tokenizer_special_tokens(const loom_tokenizer *tokenizer,
     int32_t **ids, int64_t *count);
 
@@ -1654,7 +1661,8 @@ LOOM_EXPORT loom_status loom_generation_text(const loom_generation *generation, 
 LOOM_EXPORT loom_status loom_generation_ids(const loom_generation *generation, const int32_t **out,
     int64_t *count);
 
-/* Of loom_generation_ids(), with options.logprobs; else none. Borrowed while it lives. */
+/* Log-probabilities of loom_generation_ids(), with options.logprobs; else none. Borrowed while
+ * it lives. */
 LOOM_EXPORT loom_status loom_generation_logprobs(const loom_generation *generation,
     const float **out, int64_t *count);
 
@@ -1665,8 +1673,8 @@ LOOM_EXPORT loom_status loom_generation_get_info(const loom_generation *generati
 /* Null is fine. */
 LOOM_EXPORT void loom_generation_free(loom_generation *generation);
 
-/* What the session has read, as a file: a session of the same model goes on from it with the
- * very bits. Errors: unsupported (on a GPU), io_error. One thread at a time. */
+/* Saves the state of the session as a file. A session of the same model continues from it with
+ * the same bits. Errors: unsupported (on a GPU), io_error. One thread at a time. */
 LOOM_EXPORT loom_status loom_model_session_save_state(const loom_model_session *session,
     const char *path);
 
@@ -1680,7 +1688,7 @@ LOOM_EXPORT loom_status loom_model_session_load_state(loom_model_session *sessio
 LOOM_EXPORT loom_status loom_model_session_get_info(const loom_model_session *session,
     loom_model_session_info *out);
 
-/* The text of the chat template; "": there is none. `*out` is transferred: loom_free(). */
+/* The text of the chat template; "" if there is none. `*out` is transferred: loom_free(). */
 LOOM_EXPORT loom_status loom_model_chat_template(const loom_model *model, char **out);
 
 /* The tokenizer, which keeps the model alive. `*out` is transferred. Errors: not_found (the
@@ -1716,15 +1724,15 @@ LOOM_EXPORT loom_status loom_lookup_text_create(const int32_t *ids, int64_t coun
     loom_lookup_text **out);
 
 /* The token that followed the longest end of `history` in the text, in at least `share` of the
- * cases; -1: none did. Of equally frequent tokens it is the smallest. */
+ * cases; -1 if none did. It is the smallest of equally frequent tokens. */
 LOOM_EXPORT loom_status loom_lookup_text_next(const loom_lookup_text *text, const int32_t *history,
     int64_t count, double share, int32_t *out);
 
 /* Null is fine. */
 LOOM_EXPORT void loom_lookup_text_free(loom_lookup_text *text);
 
-/* Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs),
- * cancelled. */
+/* The perplexity of the tokens of a text. Errors: invalid_argument (fewer tokens than a window
+ * needs), cancelled. */
 LOOM_EXPORT loom_status loom_model_perplexity(const loom_model *model, const int32_t *ids,
     int64_t count, const loom_perplexity_options *options, loom_perplexity *out);
 
@@ -1736,8 +1744,8 @@ LOOM_EXPORT loom_status loom_beam_search(const loom_model *model, const int32_t 
 
 /* ---- replies --------------------------------------------------------------------------------- */
 
-/* What a model writes in a conversation, separated into text, reasoning and calls of tools while
- * it appears. Generate with options.special_text, and hand each piece of text over. */
+/* Separates the reply of a model into text, reasoning and calls of tools, while it appears.
+ * Generate with options.special_text, and pass each piece of text to it. */
 
 /* The kind of a piece of a reply. */
 typedef int32_t loom_reply_kind;
@@ -1750,8 +1758,8 @@ enum {
 
 typedef struct loom_reply_parser loom_reply_parser; /* Reads one reply. */
 
-/* A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go
- * on; anything else ends the call with LOOM_CANCELLED. */
+/* A piece of a reply, borrowed during the callback. call: its index, from 0; -1 for text. Return
+ * 0 to continue; any other value ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_reply_fn)(void *user, loom_reply_kind kind, const char *text, int32_t call);
 
 /* Constraints on calls in a reply. Texts are borrowed during the call. */
@@ -1767,18 +1775,19 @@ typedef struct loom_call_rules {
 #define LOOM_CALL_RULES_INIT \
   {(uint32_t)sizeof(loom_call_rules), 0, 0, 0, 0, 0}
 
-/* How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free(). */
+/* How the model writes calls of tools; "" if it has no format for them. `*out` is transferred:
+ * loom_free(). */
 LOOM_EXPORT loom_status loom_model_tool_format(const loom_model *model, char **out);
 
 /* A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to
- * the schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out` is
- * transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
- * template without calls). */
+ * the schemas of `tools`; use it with special_text. It is "" if there is nothing to constrain.
+ * `*out` is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a
+ * schema, a template without calls). */
 LOOM_EXPORT loom_status loom_model_call_grammar(const loom_model *model, const char *prompt,
     const char *tools, const loom_call_rules *rules, char **out);
 
 /* Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
- * tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
+ * tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are not a JSON
  * array of functions). */
 LOOM_EXPORT loom_status loom_model_reply_parser(const loom_model *model, const char *prompt,
     const char *tools, loom_reply_parser **out);
@@ -1792,8 +1801,8 @@ LOOM_EXPORT loom_status loom_reply_parser_feed(loom_reply_parser *parser, const 
 LOOM_EXPORT loom_status loom_reply_parser_finish(loom_reply_parser *parser, loom_reply_fn sink,
     void *user);
 
-/* What is wrong with a call (no such tool, a field that its schema forbids); "": nothing. `*out`
- * is transferred: loom_free(). Errors: out_of_range. One thread at a time. */
+/* The problem of a call (no such tool, a field that its schema forbids); "" if nothing is.
+ * `*out` is transferred: loom_free(). Errors: out_of_range. One thread at a time. */
 LOOM_EXPORT loom_status loom_reply_parser_problem(const loom_reply_parser *parser, int32_t call,
     char **out);
 
@@ -1852,8 +1861,8 @@ typedef struct loom_ranked {
   int64_t tokens; /* of query and document, special ones included */
 } loom_ranked;
 
-/* Vectors float32 [count, dimensions], in the order of the texts; what stands beside a text does
- * not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+/* Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
+ * bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
  * out_of_range (a text too long with no_truncate), cancelled. */
 LOOM_EXPORT loom_status loom_model_embed(const loom_model *model, const char *const *texts,
     int64_t count, const loom_embed_options *options, loom_array **out);
@@ -1875,8 +1884,8 @@ LOOM_EXPORT loom_status loom_cosine(const float *a, const float *b, int64_t coun
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* Several texts of one model that share each pass through the weights, so that eight take little
- * longer than one. Each has the tokens that loom_model_session_generate() draws, whoever joins
- * or leaves. */
+ * longer than one. Each has the tokens that loom_model_session_generate() draws, also if others
+ * join or leave. */
 
 typedef struct loom_batch loom_batch; /* Texts that are written together. */
 
@@ -1896,7 +1905,7 @@ typedef struct loom_batch_options {
 typedef struct loom_batch_info {
   uint32_t struct_size; /* sizeof(loom_batch_info), which the caller sets */
   int64_t sequences;
-  int32_t shares_passes; /* 0: texts alternate, each in passes of its own */
+  int32_t shares_passes; /* 0 means that texts alternate, each in passes of its own */
   int64_t context; /* positions per sequence */
   int64_t bytes; /* memory in total */
   int64_t positions; /* positions with memory for keys and values; 0 without shared passes */
@@ -2085,7 +2094,7 @@ typedef struct loom_genome loom_genome;
 /* Fitness of genomes on samples. Never changes. */
 typedef struct loom_sample_fitness loom_sample_fitness;
 
-/* What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
+/* docs/evolution.md has the other settings. Texts are borrowed during the call. */
 typedef struct loom_neat_options {
   uint32_t struct_size; /* sizeof(loom_neat_options), which the caller sets */
   int64_t inputs; /* 0 means 1 */
@@ -2205,15 +2214,14 @@ LOOM_EXPORT loom_status loom_population_genome(const loom_population *population
  * (none was). One thread at a time. */
 LOOM_EXPORT loom_status loom_population_best(const loom_population *population, loom_genome **out);
 
-/* What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows,
- * outputs], each row by itself; of a recurrent population they are steps, one after the other,
- * from a new beginning. `*out` is transferred. One thread at a time. */
+/* The outputs of every genome for each row of inputs [rows, inputs]: float32 [size, rows,
+ * outputs]. Rows are independent; for a recurrent population they are steps from a new
+ * beginning. `*out` is transferred. One thread at a time. */
 LOOM_EXPORT loom_status loom_population_run(const loom_population *population,
     const loom_tensor *inputs, loom_array **out);
 
-/* The fitness of every genome, higher is better: the next generation takes their place. What is
- * no finite number is below all others. Errors: invalid_argument (another count). One thread at
- * a time. */
+/* The fitness of every genome, higher is better: the next generation takes their place. A value
+ * that is not finite ranks last. Errors: invalid_argument (another count). One thread at a time. */
 LOOM_EXPORT loom_status loom_population_tell(loom_population *population, const double *fitness,
     int64_t count);
 
@@ -2283,8 +2291,8 @@ LOOM_EXPORT loom_status loom_sample_fitness_json(const loom_sample_fitness *fitn
 /* Null is fine. */
 LOOM_EXPORT void loom_sample_fitness_free(loom_sample_fitness *fitness);
 
-/* A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
- * `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
+/* A child: a, crossed with the layers at the same cells in b, if their shapes are equal. `*out`
+ * is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
 LOOM_EXPORT loom_status loom_network_splice(const loom_network *a, const loom_network *b,
     const loom_splice_options *options, loom_network **out);
 
@@ -2323,7 +2331,7 @@ LOOM_EXPORT loom_status loom_darts_search_step(loom_darts_search *search, loom_p
 LOOM_EXPORT loom_status loom_darts_search_json(const loom_darts_search *search, char **out);
 
 /* The network where each cell keeps one branch: the choice with the largest product of weights
- * that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
+ * that has at most so many parameters; 0 allows any number. `*out` is transferred. Errors:
  * invalid_argument (no choice is so small). One thread at a time. */
 LOOM_EXPORT loom_status loom_darts_search_found(const loom_darts_search *search,
     int64_t max_parameters, loom_network **out);
@@ -2349,7 +2357,7 @@ LOOM_EXPORT loom_status loom_architecture_search_load(const char *path, const lo
 LOOM_EXPORT loom_status loom_architecture_search_save(const loom_architecture_search *search,
     const char *path);
 
-/* A generation: children are made, trained and scored. threads: networks at a time; 0: all
+/* A generation: children are made, trained and scored. threads: networks at a time; 0 means all
  * cores. progress: networks; may be null. Errors: cancelled, after which the search is as it
  * was. One thread at a time. */
 LOOM_EXPORT loom_status loom_architecture_search_step(loom_architecture_search *search,
@@ -2372,8 +2380,8 @@ LOOM_EXPORT void loom_architecture_search_free(loom_architecture_search *search)
 
 /* ---- mesh ------------------------------------------------------------------------------------ */
 
-/* A network that ticks: in a tick every cell fires once, on what was committed the tick before,
- * so a row of L layers shows a sample after L ticks, and from then on one result per tick
+/* A network that ticks. In a tick every cell fires once, on the values committed in the tick
+ * before. So a sequence of L layers shows a sample after L ticks, and then one result per tick
  * (docs/mesh.md). */
 
 typedef struct loom_mesh loom_mesh; /* Keeps the weights that the network had when it was made. */
@@ -2387,7 +2395,7 @@ typedef struct loom_mesh_port {
   int64_t rank;
 } loom_mesh_port;
 
-/* What a cell reads in place of the cell before it: a port, another cell (itself as well), or
+/* The source that a cell reads instead of the cell before it: a port, a cell (also itself), or
  * nothing. Borrowed during the call. */
 typedef struct loom_mesh_link {
   int64_t to[4]; /* z, y, x, l of the cell */
@@ -2489,7 +2497,7 @@ LOOM_EXPORT loom_status loom_mesh_cell_output(const loom_mesh *mesh, const int64
 LOOM_EXPORT loom_status loom_mesh_run(loom_mesh *mesh, const char *const *ports,
     const loom_tensor *samples, int64_t count, loom_array **out);
 
-/* Of the last loom_mesh_run() with `activity`: means of the absolute values that cells
+/* Activity of the last loom_mesh_run() with `activity`: means of the absolute values that cells
  * committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is
  * transferred. One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_activity(const loom_mesh *mesh, loom_array **out);
@@ -2564,9 +2572,9 @@ LOOM_EXPORT loom_status loom_kmeans(loom_engine *engine, const loom_tensor *poin
     const loom_kmeans_options *options, loom_array **labels, loom_array **centers,
     loom_kmeans_report *report);
 
-/* How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean
- * distance a to the others of the group and the least mean distance b to another one (Rousseeuw,
- * 1987). Errors: invalid_argument. */
+/* The silhouette of groups, -1 to 1: the mean over all points of (b - a) / max(a, b). a is the
+ * mean distance to the others of the group, and b the least mean distance to another group
+ * (Rousseeuw, 1987). Errors: invalid_argument. */
 LOOM_EXPORT loom_status loom_silhouette(loom_engine *engine, const loom_tensor *points,
     const int64_t *labels, int64_t count, loom_distance distance, double *out);
 
@@ -2581,9 +2589,9 @@ LOOM_EXPORT loom_status loom_linkage(loom_engine *engine, const loom_tensor *poi
 LOOM_EXPORT loom_status loom_linkage_of_distances(const loom_tensor *distances,
     const loom_options *options, loom_array **out);
 
-/* Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0:
- * those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument
- * (merges that are none). */
+/* Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0
+ * means those that merge at `threshold` or nearer. `*out` is transferred. Errors:
+ * invalid_argument (invalid merges). */
 LOOM_EXPORT loom_status loom_linkage_cut(const loom_tensor *merges, double threshold,
     int64_t groups, loom_array **out);
 
@@ -2596,9 +2604,9 @@ LOOM_EXPORT loom_status loom_load_points(loom_engine *engine, const char *path, 
  * type, settings, weights, tensors: [{name, role, shape}]}]. `*out` is transferred: loom_free(). */
 LOOM_EXPORT loom_status loom_group_tensors(const char *path, char **out);
 
-/* Of masks [models, samples], uint8, 1 where a model was right: pairs that cover at least
- * `least` of the samples, as float64 [pairs, 4]: a, b, share that one has right, share that both
- * have. Best first. `*out` is transferred. */
+/* Pairs of models that cover at least `least` of the samples, by masks [models, samples], uint8,
+ * 1 where a model was right. They are float64 [pairs, 4]: a, b, share that one has right, share
+ * that both have. Best first. `*out` is transferred. */
 LOOM_EXPORT loom_status loom_complementary_pairs(const loom_tensor *masks, double least,
     loom_array **out);
 
@@ -2630,7 +2638,7 @@ LOOM_EXPORT loom_status loom_stack(loom_engine *engine, const loom_tensor *share
 
 /* ---- model files ----------------------------------------------------------------------------- */
 
-/* What is in a file with a model, without running it. */
+/* The contents of a file with a model, without running it. */
 
 typedef struct loom_model_file loom_model_file; /* Never changes. */
 
@@ -2693,17 +2701,17 @@ typedef struct loom_merge_options {
 LOOM_EXPORT loom_status loom_model_file_open(loom_engine *engine, const char *path,
     loom_model_file **out);
 
-/* The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
- * used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
- * they are copied. */
+/* The same for a file in memory, which errors call `name`; null means "the bytes". borrow 1:
+ * they are used in place. Then they begin at a multiple of 64 bytes, and outlive `*out`. borrow
+ * 0: they are copied. */
 LOOM_EXPORT loom_status loom_model_file_open_memory(loom_engine *engine, const void *bytes,
     int64_t size, const char *name, int32_t borrow, loom_model_file **out);
 
-/* One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at,
- * type, settings, in, out, notes, parameters}] in depth-first order, parents first, tensors
- * [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers,
- * width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
- * transferred: loom_free(). */
+/* One object. Its keys are format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers,
+ * tensors and decoder. layers: [{depth, at, type, settings, in, out, notes, parameters}] in
+ * depth-first order, parents first. tensors: [{name, dtype, shape, bytes}]. decoder: null for a
+ * network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab,
+ * context, tokenizer_tokens}. `*out` is transferred: loom_free(). */
 LOOM_EXPORT loom_status loom_model_file_json(const loom_model_file *file, char **out);
 
 /* Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
@@ -3185,7 +3193,7 @@ typedef struct loom_api {
 } loom_api;
 
 /* The table of a library that has this interface; version: LOOM_ABI_VERSION of the
- * caller's header. Null where the library has another. Borrowed, for ever. */
+ * caller's header. Null where the library has another. Borrowed, forever. */
 LOOM_EXPORT const loom_api *loom_get_api(uint32_t version);
 
 /* A loom_tensor over memory of the caller, without gaps: to initialize one with. */

@@ -34,6 +34,26 @@ debian_sources() {
     { fetch source --download-only "$@" || fetch source --download-only "${@/%//$release}"; })
 }
 
+# unpack_sources WORK [PACKAGE]...: the sources of all or these packages, with Debian's patches, into
+# WORK/unpacked/NAME. Prints a line for each: name and version.
+unpack_sources() {
+  local work="$1" description name version
+  shift
+  mkdir -p "$work/unpacked"
+  for description in "$work"/sources/*.dsc; do
+    name="$(sed -n 's/^Source: //p' "$description" | head -n 1)"
+    version="$(sed -n 's/^Version: //p' "$description" | head -n 1)"
+    (( $# == 0 )) || [[ " $* " == *" $name "* ]] || continue
+    [[ -d "$work/unpacked/$name" ]] ||
+      dpkg-source --no-check --no-copy -x "$description" "$work/unpacked/$name" >>"$work/log" 2>&1 || return
+    printf '%s %s\n' "$name" "$version"
+  done
+}
+
+# The flags of WebAssembly: without its own threads, but linkable with code that has threads.
+# shellcheck disable=SC2034
+wasm_flags=(-matomics -mbulk-memory -msimd128 -D_WASI_EMULATED_MMAN)
+
 # pcre2_and_zlib WORK COMPILER...: builds their archives and headers, into WORK/tree, from the
 # unpacked sources.
 pcre2_and_zlib() {
@@ -56,13 +76,12 @@ pcre2_and_zlib() {
   cp -r /usr/include/nlohmann "$work/tree/include/"
 }
 
-# compile_archive FOLDER ARCHIVE COMPILER... -- FILE...: without its own threads, but linkable with
-# code that has threads.
+# compile_archive FOLDER ARCHIVE COMPILER... -- FILE...: AR is the archiver, ar if unset.
 compile_archive() {
   local folder="$1" archive="$2" compiler=()
   shift 2
   while [[ "$1" != -- ]]; do compiler+=("$1"); shift; done
   shift
-  (cd "$folder" && mkdir -p objects && cd objects && "${compiler[@]}" -O2 -matomics -mbulk-memory -msimd128 \
-    -ffunction-sections -fdata-sections -D_WASI_EMULATED_MMAN -c "${@/#/../}" && ar rcD "$archive" ./*.o)
+  (cd "$folder" && mkdir -p objects && cd objects && "${compiler[@]}" -O2 -ffunction-sections -fdata-sections \
+    -c "${@/#/../}" && "${AR:-ar}" rcD "$archive" ./*.o)
 }

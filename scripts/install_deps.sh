@@ -3,6 +3,7 @@
 #   scripts/install_deps.sh           to build the library and the program.
 #   scripts/install_deps.sh --tests   to run every test as well.
 #   scripts/install_deps.sh --tests needed   the part that the unit tests need; --tests more: the rest.
+#   scripts/install_deps.sh --release for scripts/release.sh.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -17,10 +18,12 @@ to_test=(libgtest-dev libgmock-dev python3 curl openssl libsndfile1)
 to_test_more=(clang-19 libclang-rt-19-dev clang-14 libclang-rt-14-dev clang-format-14 patch python3-pip
   python3-venv pkg-config g++-aarch64-linux-gnu qemu-user-static chromium mono-mcs
   libmono-system-core4.0-cil abigail-tools)
+# Libraries of releases are compiled from the sources of Debian.
+to_release=(make patch dpkg-dev curl python3 python3-pip python3-venv)
 have node || to_test_more+=(nodejs npm)
 
 usage() {
-  sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 case "${1:-}" in
@@ -34,8 +37,9 @@ case "${1:-}" in
       *) die "unknown word '$2' after --tests; try needed, more or --help" ;;
     esac
     ;;
+  --release) required=("${to_build[@]}" "${to_release[@]}") optional=() ;;
   -h|--help) usage; exit 0 ;;
-  *) die "unknown option '$1'; try --tests or --help" ;;
+  *) die "unknown option '$1'; try --tests, --release or --help" ;;
 esac
 
 if ! have apt-get || ! have dpkg-query; then

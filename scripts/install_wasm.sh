@@ -46,7 +46,7 @@ if ! debian_sources "$work" "${sources[@]}"; then
 fi
 cd "$work/sources"
 for archive in *.orig.tar.*; do tar -xf "$archive"; done
-pcre2_and_zlib "$work" clang-19 --target=wasm32-wasi
+pcre2_and_zlib "$work" clang-19 --target=wasm32-wasi "${wasm_flags[@]}"
 printf '%s\n' "$made" >"$work/tree/packages"
 cd "$LOOM_ROOT"
 rm -rf "$to"

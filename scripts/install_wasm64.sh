@@ -110,7 +110,7 @@ find "$llvm/compiler-rt/lib/builtins" -maxdepth 1 -regex '.*/fp_mode\.c\|.*t[fi]
   compile_each rt clang-19 "${common[@]}" -isystem "$include"
 archive "$lib/libclang_rt.builtins.a"
 
-pcre2_and_zlib "$work" clang-19 --target=wasm64-wasi -w -nostdlibinc -isystem "$include"
+pcre2_and_zlib "$work" clang-19 --target=wasm64-wasi "${wasm_flags[@]}" -w -nostdlibinc -isystem "$include"
 rm -rf "$include/c++/v1"
 ln -s "$(realpath /usr/include/wasm32-wasi/c++/v1)" "$include/c++/v1"
 printf '%s\n' "$made" >"$work/tree/packages"

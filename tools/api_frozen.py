@@ -132,7 +132,7 @@ def _pointer(call: dict, name: str) -> str:
 def write_asserts(frozen: dict[str, dict], abi: int, mark: str) -> str:
     """A C11 file that compiles only where every release's promises hold."""
     out = [f"/* {mark} */", "/* clang-format off */",
-           "/* What releases promised (api/frozen), as what compiles has to keep it. */",
+           "/* The layouts that releases promised (api/frozen), which the compiler checks. */",
            '#include "loom.h"', "", "#include <stddef.h>", ""]  # fmt: skip
     for release, held in frozen.items():
         if held["abi"] != abi:
@@ -168,7 +168,7 @@ def write_table_header(api, frozen: dict[str, dict], declared) -> list[str]:
         out += [f"  {line}" for line in lines]
     out += ["} loom_api;", "",
             "/* The table of a library that has this interface; version: LOOM_ABI_VERSION of the",
-            " * caller's header. Null where the library has another. Borrowed, for ever. */",
+            " * caller's header. Null where the library has another. Borrowed, forever. */",
             "LOOM_EXPORT const loom_api *loom_get_api(uint32_t version);", ""]  # fmt: skip
     return out
 

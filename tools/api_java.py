@@ -62,7 +62,7 @@ def _struct(api, name: str) -> list[str]:
         out.append(f"    public {field_type(api, m.type)} {m.name}{start};")
     sized = ["      struct_size = size();"] if struct["kind"] != "plain" else []
     out += ["", f"    public {kind}() {{", *sized, "    }", "",
-            "    /** What lies at an address. */",
+            "    /** The object at an address. */",
             f"    public {kind}(Pointer at) {{", "      super(at);", "      read();", "    }",
             "  }", ""]  # fmt: skip
     return out

@@ -173,7 +173,7 @@ def _check_field(found: Field, enums: dict[str, Enum], where: str) -> None:
         raise Wrong(f"{where}: a default has one number or none")
     if found.type in enums:
         if found.default not in dict(enums[found.type].words):
-            raise Wrong(f"{where}: {found.default} is no value of {found.type}")
+            raise Wrong(f"{where}: {found.default} is not a value of {found.type}")
         for _, text in enums[found.type].words:
             if not enums[found.type].function and not re.search(rf"\b{text}\b", found.help):
                 raise Wrong(f"{where}: help does not name {text}")

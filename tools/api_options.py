@@ -220,11 +220,11 @@ def _check(option: Option, struct: Struct, v: Vocabulary) -> None:
         raise Wrong(f"{where}: a {option.type} has no range")
     if option.type in v.enums and option.default is not None:
         if option.default not in [w.name for w in v.enums[option.type].words]:
-            raise Wrong(f"{where}: {option.default} is no value of {option.type}")
+            raise Wrong(f"{where}: {option.default} is not a value of {option.type}")
     if option.enum != option.type:
         for name in option.default or ():
             if name not in [w.name for w in v.enums[option.enum].words]:
-                raise Wrong(f"{where}: {name} is no value of {option.enum}")
+                raise Wrong(f"{where}: {name} is not a value of {option.enum}")
     if option.type in ("bool", *NUMBERS) and not option.optional and option.default is None:
         raise Wrong(f"{where}: has no default")
     if option.applies:

@@ -7,7 +7,7 @@ from api_options import Enum, Option, Struct, Vocabulary
 
 
 def option_kinds(vocabularies: list[Vocabulary], mark: str) -> str:
-    """What a loom_options may be."""
+    """The kinds of a loom_options."""
     structs = sorted((s for v in vocabularies for s in v.named_structs()), key=lambda s: s.kind)
     headers = sorted(api_options.public(v.header) for v in vocabularies if v.named_structs())
     includes = [f'#include "{header}"' for header in headers]

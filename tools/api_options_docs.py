@@ -12,7 +12,7 @@ SHORT_TOP = """\
 
 """
 NAMED = 'In C they are `loom_options_new("{kind}", ..)`; Python has them as keywords.'
-FIELDS = "In C they are fields of `loom_generate_options`; Python has them as keywords."
+FIELDS = "In C they are fields of `{c}`; Python has them as keywords."
 TOP = """\
 # {title}
 
@@ -70,7 +70,8 @@ def page(v: Vocabulary, mark: str) -> str:
     lines = []
     for struct in v.user_structs():
         top = TOP if v.source == TRAINING else SHORT_TOP
-        where = NAMED.format(kind=struct.kind) if struct.kind else FIELDS
+        fields = FIELDS.format(c=struct.c or "loom_generate_options")
+        where = NAMED.format(kind=struct.kind) if struct.kind else fields
         lines.append(top.format(title=f"Options: {struct.name}", mark=mark, help=struct.help,
                                 where=where).rstrip("\n") + "\n")  # fmt: skip
         for group in struct.groups or (Group("", ""),):

@@ -230,7 +230,7 @@ def _java_value(f: Field) -> str:
 def java(struct: Struct, all_fields: list[Field], mark: str) -> str:
     lines = [f"// {mark}", "package loom;", "", "import java.util.LinkedHashMap;",
              "import java.util.Locale;", "import java.util.Map;", "",
-             f"/** {struct.help} What is not set is the default. */",
+             f"/** {struct.help} Unset values are the defaults. */",
              "public abstract class TrainerSettings<T extends TrainerSettings<T>> {",
              "  /** Name and text of each option that is set. */",
              "  final Map<String, String> texts = new LinkedHashMap<>();", "",

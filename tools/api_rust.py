@@ -108,7 +108,7 @@ def write_enums(api, mark: str) -> str:
         out += ["            _ => None,", "        }", "    }", "}", ""]
         if first == 0:
             zero = value_name(enum["values"][0][0]).replace("_", "x")
-            out += [f"impl Default for {kind} {{", "    /// What a zeroed option means.",
+            out += [f"impl Default for {kind} {{", "    /// The meaning of a zero option.",
                     "    fn default() -> Self {", f"        Self::{zero}", "    }", "}",
                     ""]  # fmt: skip
     return "\n".join(out)

@@ -92,7 +92,8 @@ def _parameter_list(head: str) -> re.Match | None:
 
 
 def classify(head: str, spaced: bool) -> tuple[str, str]:
-    """What the brace after `head` opens outside functions: scope, function or data; and its name.
+    """The kind of block that the brace after `head` opens outside functions: scope, function or
+    data; and its name.
 
     `spaced`: a space precedes the brace. clang-format writes none before a braced initializer.
     """

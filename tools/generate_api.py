@@ -29,6 +29,7 @@ import api_options_registry
 import api_options_tongues
 import api_options_typescript
 import api_rust
+import versions
 from api_layers import listed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -228,7 +229,7 @@ HEADER_TOP = """\
  * Memory: "borrowed" stays the caller's (or, of a result, the library's) and is good for as long as
  * the comment says; "copied" may be freed after the call; "transferred" is the receiver's to free.
  *
- * Structs begin with struct_size, their sizeof. One that is zero behind it holds the defaults; the
+ * Structs begin with struct_size, their sizeof. If the rest is zero, it has the defaults; the
  * _INIT macros make such. Smaller ones, of programs built with an older header, are taken as if
  * zeros followed; larger ones, of newer headers, if only zeros follow what this library knows.
  *
@@ -254,6 +255,14 @@ extern "C" {{
 
 #define LOOM_ABI_VERSION {abi}
 
+/* The version of this header; loom_version() is that of the library. */
+#define LOOM_VERSION_MAJOR {major}
+#define LOOM_VERSION_MINOR {minor}
+#define LOOM_VERSION_PATCH {patch}
+#define LOOM_VERSION_STRING "{version}"
+/* MAJOR * 10000 + MINOR * 100 + PATCH: #if LOOM_VERSION >= 200 is 0.2.0 and later. */
+#define LOOM_VERSION {number}
+
 """
 
 HEADER_END = """\
@@ -273,7 +282,8 @@ def write_header(api: Api, table: dict, frozen: dict[str, dict]) -> str:
         out += c_section(api, table, name)
     out += ["/* " + "---- the table ".ljust(WIDTH - 6, "-") + " */", ""]
     out += api_frozen.write_table_header(api, frozen, lambda call, name: c_call("", call, name))
-    return HEADER_TOP.format(mark=MARK, abi=api.abi) + "\n".join(out) + "\n" + HEADER_END
+    top = HEADER_TOP.format(mark=MARK, abi=api.abi, **versions.numbers())
+    return top + "\n".join(out) + "\n" + HEADER_END
 
 
 def write_layout(api: Api) -> str:

@@ -136,7 +136,7 @@ def surfaces() -> str:
         names[f"bindings/{folder.name}"] = {c}
     names["web"] = {"bindings/typescript"}
     return draw(direct({k: sorted(v) for k, v in names.items()}),
-                "What uses the library: programs, the C interface, bindings", {cpp, c})  # fmt: skip
+                "Users of the library: programs, the C interface, bindings", {cpp, c})  # fmt: skip
 
 
 def main() -> int:

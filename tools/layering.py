@@ -232,7 +232,7 @@ BANS = [
     Ban(
         compared(rf"(?!{_COMPUTE_TYPES})\w+"),
         "a comparison with a dtype outside src/dtype",
-        "ask the dtype table, or say in tools/layering.py why this is no question for it",
+        "ask the dtype table, or say in tools/layering.py why this is not a question for it",
         tuple(COMPARES_DTYPES),
         cli_too=True,
         aliases_of="DType",
@@ -240,7 +240,7 @@ BANS = [
     Ban(
         compared(r"\w+"),
         "a comparison with a layer kind outside src/layers",
-        "ask the layer's LayerDef, or say in tools/layering.py why this is no question for it",
+        "ask the layer's LayerDef, or say in tools/layering.py why this is not a question for it",
         tuple(COMPARES_KINDS),
         cli_too=True,
         aliases_of="LayerKind",
@@ -430,7 +430,7 @@ def check_file(root: Path, file: Path, reach: dict[str, set[str]]) -> list[Findi
     text = file.read_text(encoding="utf-8", errors="replace")
     findings = check_includes(root, file, without_comments(text, keep_strings=True), reach)
     if path.startswith("src/") and room_of(path[4:], reach) is None:
-        problem = "this folder is no room; move the file, or add the room to CMakeLists.txt"
+        problem = "this folder is not a room; move the file, or add the room to CMakeLists.txt"
         findings.append(Finding(path, 1, problem))
     return findings + check_bans(path, without_comments(text))
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What each surface has of the public C++ interface: docs/surfaces.md, from headers and bindings.
+"""The part of the public C++ interface that each surface has: docs/surfaces.md, from headers and
+bindings.
 
   tools/surfaces.py           rewrites docs/surfaces.md
   tools/surfaces.py --check   exit 1 with a line per cell or count that is not as recorded
@@ -31,7 +32,7 @@ TITLES = {"c": "C", "python": "Python", "typescript": "TypeScript"}
 
 
 class Wrong(Exception):
-    """What the description says wrong: place, why."""
+    """Faults of the description: place, why."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Description:
         self.headers = {h: c["name"] for c in self.capabilities for h in c["headers"]}
 
     def cell(self, member: Member, capability: dict, kind: str) -> str:
-        """What is said of a member: by its name, its pattern, or for the whole capability."""
+        """The entry of a member: by its name, its pattern, or for the whole capability."""
         for key in (member.name, *(k for k in self.cells if "*" in k)):
             if key in self.cells and fnmatchcase(member.name, key):
                 self.used.add(key)

@@ -163,7 +163,7 @@ def write_typescript(api: Api, table: dict) -> str:
 
 TS_WIDE_TOP = """\
 // {mark}
-/** What differs where addresses have 64 bits (memory64.ts). */
+/** The differences for addresses of 64 bits (memory64.ts). */
 
 /** Of each struct its size, then the places of its fields, in the order of ffi.ts. */
 export const places: Readonly<Record<string, readonly number[]>> = {{

@@ -39,6 +39,7 @@ LEFT_OUT = ("tests/data/", "tests/text/golden/", "tools/words", "docs/decisions/
            "docs/reference/verbs.md", "docs/reference/errors.md")  # fmt: skip
 SLASHES = CPP_SUFFIXES | {".def", ".ts", ".js", ".mjs", ".rs", ".go", ".java", ".cs", ".dart"}
 HASHES = {".toml", ".cmake", ".sh", ".yml"}
+STORIES = "tools/stories/"  # its strings are parts of stories, not messages
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,17 @@ class Entry:
     pattern: re.Pattern
     write: str
     kinds: frozenset
+    exempt: frozenset  # whole matches that do not count
 
 
-LONG_ENTRY = Entry(LONG, re.compile(r"(?!)"), "two sentences", frozenset())
+LONG_ENTRY = Entry(LONG, re.compile(r"(?!)"), "two sentences", frozenset(), frozenset())
 
 
 @dataclass(frozen=True)
 class Paragraph:
     kind: str  # comments, docstrings, docs, messages or names
     lines: tuple[tuple[int, str], ...]  # number and text of each line
+    rows: frozenset = frozenset()  # numbers of lines of a table, of formulas or of code
 
     def text(self) -> str:
         return " ".join(text for _, text in self.lines)
@@ -84,31 +87,37 @@ def entries(root: Path) -> list[Entry]:
     found = []
     for row, kinds in rows:
         key = row["name"] + (" (name)" if kinds == {"names"} else "")
-        found.append(Entry(key, re.compile(row["pattern"]), row["write"], kinds))
+        exempt = frozenset(row.get("exempt", ()))
+        found.append(Entry(key, re.compile(row["pattern"]), row["write"], kinds, exempt))
     return found
 
 
 # ---- prose of a file -----------------------------------------------------------------------------
 
 
-def joined(kind: str, lines: list[tuple[int, str]]) -> list[Paragraph]:
+def joined(kind: str, lines: list[tuple[int, str]], rows: frozenset) -> list[Paragraph]:
     """Consecutive lines as one paragraph; an empty line ends it."""
     found, block = [], []
     for number, text in lines:
         if block and (number != block[-1][0] + 1 or not text):
-            found.append(Paragraph(kind, tuple(block)))
+            found.append(Paragraph(kind, tuple(block), rows))
             block = []
         if text:
             block.append((number, text))
     if block:
-        found.append(Paragraph(kind, tuple(block)))
+        found.append(Paragraph(kind, tuple(block), rows))
     return found
+
+
+def is_row(text: str, margin: str = " ") -> bool:
+    """Whether a line is indented below `margin`, or has a gap between two columns."""
+    return text.startswith(margin + " ") or re.search(r"\S {2,}\S", text) is not None
 
 
 def after(mark: str, text: str) -> list[Paragraph]:
     """Comments that begin with `mark`, outside of strings. Those beside code stand alone."""
     bare = without_comments(text, keep_strings=True) if mark == "//" else text
-    own, beside = [], []
+    own, beside, rows = [], [], set()
     for number, (line, code) in enumerate(zip(text.split("\n"), bare.split("\n")), 1):
         if mark == "//":
             at = len(code.rstrip()) if len(line) > len(code.rstrip()) else -1
@@ -124,7 +133,33 @@ def after(mark: str, text: str) -> list[Paragraph]:
             beside.append(Paragraph("comments", ((number, words),)))
         else:
             own.append((number, words))
-    return joined("comments", own) + beside
+            if is_row(comment.lstrip("/#!<")):
+                rows.add(number)
+    return joined("comments", own, frozenset(rows)) + beside
+
+
+def blocks(text: str) -> list[Paragraph]:
+    """Comments between slashes and stars, from the beginning of a line."""
+    found = []
+    for block in re.finditer(r"(?ms)^[ \t]*/\*+(.*?)\*/", text):
+        first = text.count("\n", 0, block.start()) + 1
+        lines = [line.strip().lstrip("*") for line in block[1].split("\n")]
+        numbered = list(enumerate(lines, first))
+        rows = frozenset(number for number, line in numbered if is_row(line))
+        found += joined("comments", [(number, line.strip()) for number, line in numbered], rows)
+    return found
+
+
+def described(text: str) -> list[Paragraph]:
+    """Strings of a table of api/, which are comments, docstrings and help of all languages."""
+    found = []
+    strings = r'(?s)"""(?P<long>.*?)"""|"(?P<short>(?:\\.|[^"\\\n])*)"|#[^\n]*'
+    for string in re.finditer(strings, text):
+        words = string["long"] or string["short"] or ""
+        if " " in words.strip():
+            first = text.count("\n", 0, string.start()) + 1
+            found += joined("comments", list(enumerate(words.split("\n"), first)), frozenset())
+    return found
 
 
 def messages(text: str) -> list[Paragraph]:
@@ -140,27 +175,38 @@ def messages(text: str) -> list[Paragraph]:
     return found
 
 
-def docstrings(text: str) -> list[Paragraph]:
+def python_prose(text: str, has_messages: bool) -> list[Paragraph]:
+    """Docstrings, comments and other strings with a space in them."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (SyntaxError, tokenize.TokenError):
         return []
-    found = []
+    found, documents = [], set()
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in nodes:
         if isinstance(node, owners) and ast.get_docstring(node, clean=False):
             first = node.body[0].value
+            documents.add(first)
             lines = text.split("\n")[first.lineno - 1 : first.end_lineno]
-            rows = [(first.lineno + i, line.strip().strip('"')) for i, line in enumerate(lines)]
-            found += joined("docstrings", rows)
+            numbered = list(enumerate(lines, first.lineno))
+            words = [(number, line.strip().strip('"')) for number, line in numbered]
+            margin = " " * first.col_offset
+            rows = frozenset(number for number, line in numbered if is_row(line, margin))
+            found += joined("docstrings", words, rows)
     comments = [t for t in tokens if t.type == tokenize.COMMENT]
     own = [t for t in comments if not t.line[: t.start[1]].strip()]
-    found += joined("comments", [(t.start[0], t.string.lstrip("#! ").strip()) for t in own])
+    rows = frozenset(t.start[0] for t in own if is_row(t.string.lstrip("#!")))
+    words = [(t.start[0], t.string.lstrip("#! ").strip()) for t in own]
+    found += joined("comments", words, rows)
     for token in comments:
         if token.line[: token.start[1]].strip():
             words = token.string.lstrip("# ").strip()
             found.append(Paragraph("comments", ((token.start[0], words),)))
+    for node in nodes if has_messages else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if " " in node.value.strip() and node not in documents:
+                found.append(Paragraph("messages", ((node.lineno, node.value),)))
     return found
 
 
@@ -204,13 +250,13 @@ def paragraphs(path: str, text: str) -> list[Paragraph]:
     if suffix == ".md":
         return markdown(text)
     if suffix == ".py":
-        return docstrings(text)
+        return python_prose(text, not path.startswith(STORIES))
     if suffix in CPP_SUFFIXES:
         return after("//", text) + messages(text) + names(text, suffix)
     if suffix in SLASHES:
-        return after("//", text)
+        return after("//", text) + blocks(text)
     if suffix in HASHES or Path(path).name == "CMakeLists.txt":
-        return after("#", text)
+        return after("#", text) + (described(text) if path.startswith("api/") else [])
     return []
 
 
@@ -233,12 +279,24 @@ def any_of(table: list[Entry], kind: str) -> re.Pattern:
     return re.compile("|".join(patterns) or r"(?!)")
 
 
+def sentence_ends(paragraph: Paragraph) -> list[int]:
+    """Offsets in the text of a paragraph. A row of a table is a sentence, and so is its rest."""
+    words = paragraph.text()
+    ends, at, before = {len(words)}, 0, None
+    for number, text in paragraph.lines:
+        if at and (number in paragraph.rows or before in paragraph.rows):
+            ends.add(at)
+        at, before = at + len(text) + 1, number
+    ends |= {m.end() for m in re.finditer(r"[.!?:;](?= |$)", words)}
+    return sorted(ends)
+
+
 def long_sentences(path: str, paragraph: Paragraph) -> list[Place]:
     found, start = [], 0
     words = paragraph.text()
     if paragraph.kind in ("names", "messages") or words.startswith("|"):
         return []
-    for end in [*(m.end() for m in re.finditer(r"[.!?:;](?= |$)", words)), len(words)]:
+    for end in sentence_ends(paragraph):
         sentence = words[start:end]
         if len(sentence.split()) > 25:
             line = paragraph.line_of(start + 1)
@@ -266,7 +324,8 @@ def places(root: Path, below: str = "") -> list[Place]:
                 continue
             for entry in table:
                 if paragraph.kind in entry.kinds:
-                    for hit in entry.pattern.finditer(words):
+                    hits = entry.pattern.finditer(words)
+                    for hit in (hit for hit in hits if hit[0] not in entry.exempt):
                         line = paragraph.line_of(hit.start())
                         around = words[max(0, hit.start() - 40) : hit.start() + 80].strip()
                         found.append(Place(entry, path, line, around))

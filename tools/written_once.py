@@ -41,6 +41,7 @@ ONNX_ROLES = (
     ("signature", r"src/onnx/operators/declared"),
     ("fold", r"src/onnx/import/fold"),
     ("function", r"src/onnx/import/expr"),
+    ("reader", r"src/onnx/import/reader/"),
     ("pattern", r"src/onnx/import/lower/"),
     ("node", r"src/onnx/import/general/"),
     ("export", r"src/onnx/export/"),
@@ -150,7 +151,7 @@ class Tree:
         return self.places(f'"{name}"', only=ONNX_ROOMS)
 
     def operator_roles(self, name: str) -> list[str]:
-        """What the ONNX rooms say of an operator: names of ONNX_ROLES."""
+        """The parts of an operator in the ONNX rooms: names of ONNX_ROLES."""
         places = self.operator_places(name)
         return [role for role, files in ONNX_ROLES
                 if any(re.match(files, path) for path in places)]  # fmt: skip

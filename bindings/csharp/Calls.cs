@@ -9,7 +9,7 @@ namespace Loom
     /// <summary>One line: what, where, what to do; and its code.</summary>
     public sealed class LoomException : Exception
     {
-        /// <summary>What kind of failure it is.</summary>
+        /// <summary>The kind of the failure.</summary>
         public Code Code { get; }
 
         internal LoomException(Code code, string message) : base(message)
@@ -160,12 +160,12 @@ namespace Loom
         }
     }
 
-    /// <summary>What a callback of one call threw; it comes out of the call.</summary>
+    /// <summary>The exception of a callback of one call; the call throws it again.</summary>
     internal sealed class Caught
     {
         private System.Runtime.ExceptionServices.ExceptionDispatchInfo thrown;
 
-        /// <summary>What a callback gives C; 0: go on.</summary>
+        /// <summary>The value that a callback returns to C; 0 means continue.</summary>
         internal int Run(Func<bool> callback)
         {
             try

@@ -11,9 +11,10 @@ namespace Loom
         public long MaxTokens;
         /// <summary>0: the likeliest token; else logits are divided by it.</summary>
         public float Temperature;
-        /// <summary>Keep the k likeliest tokens; 0: all.</summary>
+        /// <summary>Keep the k likeliest tokens; 0 keeps all.</summary>
         public long TopK;
-        /// <summary>Keep the fewest tokens that hold this share of the probability; 0: 1.</summary>
+        /// <summary>Keep the fewest tokens that hold this share of the probability; 0 means
+        /// 1.</summary>
         public float TopP;
         /// <summary>Keep those with at least this share of the best one's.</summary>
         public float MinP;
@@ -28,7 +29,7 @@ namespace Loom
     public sealed class Token
     {
         public readonly int Id;
-        /// <summary>What it adds, whole characters.</summary>
+        /// <summary>The text that it adds, in complete characters.</summary>
         public readonly string Text;
         public readonly float Logprob;
 
@@ -41,7 +42,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What was generated.</summary>
+    /// <summary>The result of a generation.</summary>
     public sealed class Generation
     {
         public readonly string Text;
@@ -156,7 +157,8 @@ namespace Loom
             }
         }
 
-        /// <summary>A conversation. context: positions; 0: the model's, at most 2048.</summary>
+        /// <summary>A conversation. context: positions; 0 means the model's, at most
+        /// 2048.</summary>
         public ModelSession Session(long context = 0)
         {
             CModelSessionOptions how = CModelSessionOptions.Sized();
@@ -172,7 +174,7 @@ namespace Loom
             return Stream(prompt, settings, null);
         }
 
-        /// <summary>The same, told token by token; false stops.</summary>
+        /// <summary>The same, token by token; false stops.</summary>
         public Generation Stream(string prompt, GenerateSettings settings, Func<Token, bool> onToken)
         {
             using (ModelSession session = Session()) return session.Stream(prompt, settings, onToken);

@@ -33,7 +33,7 @@ namespace Loom
             }
         }
 
-        /// <summary>"0.1.0": of the library that runs.</summary>
+        /// <summary>The version of the library that runs.</summary>
         public static string Version { get { return Calls.Text(Sys.loom_version()); } }
 
         internal static EngineHandle Of(Engine engine)
@@ -60,7 +60,7 @@ namespace Loom
             foreach (long extent in shape)
             {
                 if (extent < 0 || (extent > 0 && count > long.MaxValue / extent))
-                    throw LoomException.Invalid("the shape [" + string.Join(", ", shape) + "] is none");
+                    throw LoomException.Invalid("the shape [" + string.Join(", ", shape) + "] is invalid");
                 count *= extent;
             }
             if (count != values.LongLength)
@@ -224,7 +224,8 @@ namespace Loom
             }
         }
 
-        /// <summary>One user of the network. maxBatch: samples computed at a time; 0: 1.</summary>
+        /// <summary>One user of the network. maxBatch: samples computed at a time; 0 means
+        /// 1.</summary>
         public Session Session(long maxBatch = 0, bool stateful = false)
         {
             CSessionOptions how = CSessionOptions.Sized();

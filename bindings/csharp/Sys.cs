@@ -288,9 +288,9 @@ namespace Loom
         Value = 3,
     }
 
-    /// <summary>Of the inputs, taken from the data of the first fit and kept with the network.
-    /// AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to
-    /// 1.</summary>
+    /// <summary>Normalization of the inputs, taken from the data of the first fit and stored with
+    /// the network. AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE:
+    /// from 0 to 1.</summary>
     public enum Normalize
     {
         /// <summary>as the network was trained</summary>
@@ -781,9 +781,8 @@ namespace Loom
         }
     }
 
-    /// <summary>Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers,
-    /// descriptions, arrays that were handed out, what a call takes until it returns, and memory of
-    /// a GPU.</summary>
+    /// <summary>Bytes that the objects of an engine hold now. It excludes data sets, tokenizers,
+    /// descriptions, returned arrays, temporary memory of a call, and memory of a GPU.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CMemory
     {
@@ -901,7 +900,7 @@ namespace Loom
         public int takes_ids;
         /// <summary>1: inputs are shifted and scaled as in training</summary>
         public int normalizes;
-        /// <summary>that it was trained with; "": not trained</summary>
+        /// <summary>that it was trained with; "" if it was not trained</summary>
         [MarshalAs(UnmanagedType.ByValArray, SizeConst = 32)]
         public byte[] loss;
         /// <summary>names of classes there are; see loom_network_class()</summary>
@@ -1323,13 +1322,13 @@ namespace Loom
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CEpochFn(IntPtr user, IntPtr epoch);
 
-    /// <summary>What happens in training, on the thread that trains. Both texts are borrowed during
-    /// the callback. event "layer", after an epoch, of what a layer gave, and of the gradient that
-    /// came back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every
-    /// batch, a layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link",
-    /// after an epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed,
-    /// cosine, size}. "begin": {path, epochs}, the checkpoint that the run goes on from. Anything
-    /// but 0 ends the call after this batch with LOOM_CANCELLED.</summary>
+    /// <summary>Events of training, on the thread that trains. Both texts are borrowed during the
+    /// callback. event "layer": statistics of a layer's output and gradient after an epoch, {epoch,
+    /// at, type, backward, mean, std, min, max, active, total}. "pass": a layer that a batch passed
+    /// through, {at, type, backward, begin_ns, end_ns, shape}. "link": values of a learning rule
+    /// for a layer after an epoch, {epoch, at, type, budget, gap, closed, cosine, size}. "begin":
+    /// {path, epochs}, the checkpoint that the run resumes. Any return value but 0 ends the call
+    /// after this batch with LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CObserverFn(IntPtr user, IntPtr @event, IntPtr json);
 
@@ -1727,8 +1726,8 @@ namespace Loom
         /// <summary>Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0
         /// or more tokens.</summary>
         public long dry_window;
-        /// <summary>A repetition ends at a token whose text contains one of these. Empty: a line
-        /// end, a colon, a quote and an asterisk.</summary>
+        /// <summary>A repetition ends at a token whose text contains one of these. The default is a
+        /// line end, a colon, a quote and an asterisk.</summary>
         public IntPtr dry_breakers;
         public int dry_breaker_count;
         /// <summary>Keep the share of tokens whose surprise is nearest to the entropy; above 0, up
@@ -1869,9 +1868,10 @@ namespace Loom
     internal struct CPerplexityOptions
     {
         public uint struct_size;
-        /// <summary>predictions per window; each is read without earlier context; 0: 512</summary>
+        /// <summary>predictions per window; each is read without earlier context; 0 means
+        /// 512</summary>
         public long window;
-        /// <summary>maximum predictions, in whole windows; 0: all</summary>
+        /// <summary>maximum predictions, in whole windows; 0 means all</summary>
         public long limit;
         /// <summary>predictions done and in all; null: none</summary>
         public CProgressFn progress;
@@ -1910,9 +1910,9 @@ namespace Loom
     internal struct CBeamOptions
     {
         public uint struct_size;
-        /// <summary>1 to 64; 0: 4</summary>
+        /// <summary>1 to 64; 0 means 4</summary>
         public long num_beams;
-        /// <summary>0: 256</summary>
+        /// <summary>0 means 256</summary>
         public long max_tokens;
         /// <summary>1: `length_penalty` counts</summary>
         public int has_length_penalty;
@@ -1926,7 +1926,7 @@ namespace Loom
         /// <summary>tokens that end a text, [eos_count]; null: those of the model</summary>
         public IntPtr eos_ids;
         public long eos_count;
-        /// <summary>positions of the KV cache; 0: the model's, at most 2048</summary>
+        /// <summary>positions of the KV cache; 0 means the model's, at most 2048</summary>
         public long context;
         /// <summary>before each token, with tokens so far and max_tokens; null: none</summary>
         public CProgressFn progress;
@@ -1941,8 +1941,8 @@ namespace Loom
         }
     }
 
-    /// <summary>A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of
-    /// text. 0: go on; anything else ends the call with LOOM_CANCELLED.</summary>
+    /// <summary>A piece of a reply, borrowed during the callback. call: its index, from 0; -1 for
+    /// text. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CReplyFn(IntPtr user, int kind, IntPtr text, int call);
 
@@ -2068,7 +2068,7 @@ namespace Loom
     {
         public uint struct_size;
         public long sequences;
-        /// <summary>0: texts alternate, each in passes of its own</summary>
+        /// <summary>0 means that texts alternate, each in passes of its own</summary>
         public int shares_passes;
         /// <summary>positions per sequence</summary>
         public long context;
@@ -2111,7 +2111,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What is not here is as docs/evolution.md has it. Texts are borrowed during the
+    /// <summary>docs/evolution.md has the other settings. Texts are borrowed during the
     /// call.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CNeatOptions
@@ -2282,8 +2282,8 @@ namespace Loom
         public long rank;
     }
 
-    /// <summary>What a cell reads in place of the cell before it: a port, another cell (itself as
-    /// well), or nothing. Borrowed during the call.</summary>
+    /// <summary>The source that a cell reads instead of the cell before it: a port, a cell (also
+    /// itself), or nothing. Borrowed during the call.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CMeshLink
     {
@@ -2564,7 +2564,8 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern uint loom_abi_version();
 
-        /// <summary>"0.1.0". Borrowed; valid forever.</summary>
+        /// <summary>LOOM_VERSION_STRING of the library that runs. Borrowed; valid
+        /// forever.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern IntPtr loom_version();
 
@@ -2631,7 +2632,7 @@ namespace Loom
         internal static extern void loom_array_free(IntPtr array);
 
         /// <summary>A DLManagedTensor of the same memory, without a copy. `*out` is transferred:
-        /// whoever takes it calls its deleter. The memory lives as long as it does, even where the
+        /// its new owner calls its deleter. The memory lives as long as it does, even where the
         /// array is freed.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_array_to_dlpack(ArrayHandle array, out IntPtr @out);
@@ -3169,9 +3170,9 @@ namespace Loom
 
         /// <summary>All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy,
         /// mean_absolute_error, r2, metrics by name, and for one head of labels classes (samples,
-        /// precision, recall, f1) and confusion [class][called so]. What does not apply is left
-        /// out. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. One
-        /// thread at a time.</summary>
+        /// precision, recall, f1) and confusion [class][called so]. Scores that do not apply are
+        /// absent. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled.
+        /// One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_trainer_evaluate_json(
             TrainerHandle trainer, DatasetHandle data, CProgressFn progress, IntPtr user, out IntPtr
@@ -3257,8 +3258,8 @@ namespace Loom
             TelemetryHandle telemetry, ref CTelemetryInfo @out
         );
 
-        /// <summary>Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken
-        /// afterwards. Errors: of a place that failed or lost records; io_error (it did not end in
+        /// <summary>Writes pending records, for at most so long; 0 means 5 seconds. Later records
+        /// are dropped. Errors: of a place that failed or lost records; io_error (it did not end in
         /// time).</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_telemetry_close(TelemetryHandle telemetry, double seconds);
@@ -3339,8 +3340,8 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_tokenizer_free(IntPtr tokenizer);
 
-        /// <summary>Ids of a text; special_tokens 1: with the tokens that stand around it. `*ids`
-        /// is transferred: loom_free().</summary>
+        /// <summary>Ids of a text; special_tokens 1 adds the tokens around a text. `*ids` is
+        /// transferred: loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_tokenizer_encode(
             TokenizerHandle tokenizer, IntPtr text, int special_tokens, out IntPtr ids, out long
@@ -3360,9 +3361,9 @@ namespace Loom
             TokenizerHandle tokenizer, out long @out
         );
 
-        /// <summary>Ids of tokens that are no text, ascending: the beginning of a text, turns of a
-        /// chat. Their names are what loom_tokenizer_decode() makes of them with skip_special 0.
-        /// `*ids` is transferred: loom_free().</summary>
+        /// <summary>Ids of tokens that are not text, ascending, such as the beginning of a text and
+        /// turns of a chat. loom_tokenizer_decode() with skip_special 0 gives their names. `*ids`
+        /// is transferred: loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_tokenizer_special_tokens(
             TokenizerHandle tokenizer, out IntPtr ids, out long count
@@ -3501,8 +3502,8 @@ namespace Loom
             GenerationHandle generation, out IntPtr @out, out long count
         );
 
-        /// <summary>Of loom_generation_ids(), with options.logprobs; else none. Borrowed while it
-        /// lives.</summary>
+        /// <summary>Log-probabilities of loom_generation_ids(), with options.logprobs; else none.
+        /// Borrowed while it lives.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_generation_logprobs(
             GenerationHandle generation, out IntPtr @out, out long count
@@ -3518,8 +3519,8 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_generation_free(IntPtr generation);
 
-        /// <summary>What the session has read, as a file: a session of the same model goes on from
-        /// it with the very bits. Errors: unsupported (on a GPU), io_error. One thread at a
+        /// <summary>Saves the state of the session as a file. A session of the same model continues
+        /// from it with the same bits. Errors: unsupported (on a GPU), io_error. One thread at a
         /// time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_session_save_state(
@@ -3540,7 +3541,7 @@ namespace Loom
             ModelSessionHandle session, ref CModelSessionInfo @out
         );
 
-        /// <summary>The text of the chat template; "": there is none. `*out` is transferred:
+        /// <summary>The text of the chat template; "" if there is none. `*out` is transferred:
         /// loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_chat_template(ModelHandle model, out IntPtr @out);
@@ -3593,8 +3594,8 @@ namespace Loom
         );
 
         /// <summary>The token that followed the longest end of `history` in the text, in at least
-        /// `share` of the cases; -1: none did. Of equally frequent tokens it is the
-        /// smallest.</summary>
+        /// `share` of the cases; -1 if none did. It is the smallest of equally frequent
+        /// tokens.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_lookup_text_next(
             LookupTextHandle text, IntPtr history, long count, double share, out int @out
@@ -3604,8 +3605,8 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_lookup_text_free(IntPtr text);
 
-        /// <summary>Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window
-        /// needs), cancelled.</summary>
+        /// <summary>The perplexity of the tokens of a text. Errors: invalid_argument (fewer tokens
+        /// than a window needs), cancelled.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_perplexity(
             ModelHandle model, IntPtr ids, long count, ref CPerplexityOptions options, ref
@@ -3620,15 +3621,15 @@ namespace Loom
             ModelHandle model, IntPtr prompt, long count, ref CBeamOptions options, out IntPtr @out
         );
 
-        /// <summary>How the model writes calls of tools; "": it knows none. `*out` is transferred:
-        /// loom_free().</summary>
+        /// <summary>How the model writes calls of tools; "" if it has no format for them. `*out` is
+        /// transferred: loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_tool_format(ModelHandle model, out IntPtr @out);
 
         /// <summary>A grammar for loom_generate_options.grammar that constrains calls in a reply to
-        /// `prompt` to the schemas of `tools`; use it with special_text. "": there is nothing to
-        /// constrain. `*out` is transferred: loom_free(). Errors: invalid_argument, unsupported (a
-        /// keyword of a schema, a template without calls).</summary>
+        /// `prompt` to the schemas of `tools`; use it with special_text. It is "" if there is
+        /// nothing to constrain. `*out` is transferred: loom_free(). Errors: invalid_argument,
+        /// unsupported (a keyword of a schema, a template without calls).</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_call_grammar(
             ModelHandle model, IntPtr prompt, IntPtr tools, ref CCallRules rules, out IntPtr @out
@@ -3636,7 +3637,7 @@ namespace Loom
 
         /// <summary>Reads what the model writes after `prompt`, which loom_model_render_chat() gave
         /// for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools
-        /// that are no JSON array of functions).</summary>
+        /// that are not a JSON array of functions).</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_reply_parser(
             ModelHandle model, IntPtr prompt, IntPtr tools, out ReplyParserHandle @out
@@ -3655,8 +3656,8 @@ namespace Loom
             ReplyParserHandle parser, CReplyFn sink, IntPtr user
         );
 
-        /// <summary>What is wrong with a call (no such tool, a field that its schema forbids); "":
-        /// nothing. `*out` is transferred: loom_free(). Errors: out_of_range. One thread at a
+        /// <summary>The problem of a call (no such tool, a field that its schema forbids); "" if
+        /// nothing is. `*out` is transferred: loom_free(). Errors: out_of_range. One thread at a
         /// time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_reply_parser_problem(
@@ -3667,10 +3668,9 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_reply_parser_free(IntPtr parser);
 
-        /// <summary>Vectors float32 [count, dimensions], in the order of the texts; what stands
-        /// beside a text does not change its bits. `*out` is transferred. Errors: not_found (no
-        /// tokenizer, no such prompt), out_of_range (a text too long with no_truncate),
-        /// cancelled.</summary>
+        /// <summary>Vectors float32 [count, dimensions], in the order of the texts; other texts do
+        /// not change the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer,
+        /// no such prompt), out_of_range (a text too long with no_truncate), cancelled.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_embed(
             ModelHandle model, IntPtr texts, long count, ref CEmbedOptions options, out ArrayHandle
@@ -3944,18 +3944,17 @@ namespace Loom
             PopulationHandle population, out GenomeHandle @out
         );
 
-        /// <summary>What every genome gives for each row of inputs [rows, inputs], numbers: float32
-        /// [size, rows, outputs], each row by itself; of a recurrent population they are steps, one
-        /// after the other, from a new beginning. `*out` is transferred. One thread at a
-        /// time.</summary>
+        /// <summary>The outputs of every genome for each row of inputs [rows, inputs]: float32
+        /// [size, rows, outputs]. Rows are independent; for a recurrent population they are steps
+        /// from a new beginning. `*out` is transferred. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_population_run(
             PopulationHandle population, IntPtr inputs, out ArrayHandle @out
         );
 
         /// <summary>The fitness of every genome, higher is better: the next generation takes their
-        /// place. What is no finite number is below all others. Errors: invalid_argument (another
-        /// count). One thread at a time.</summary>
+        /// place. A value that is not finite ranks last. Errors: invalid_argument (another count).
+        /// One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_population_tell(
             PopulationHandle population, IntPtr fitness, long count
@@ -4053,9 +4052,9 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_sample_fitness_free(IntPtr fitness);
 
-        /// <summary>A child: a, with the layers that stand at the same place in b, of the same
-        /// shapes, crossed. `*out` is transferred. Errors: invalid_argument (one fitness alone,
-        /// nothing in common).</summary>
+        /// <summary>A child: a, crossed with the layers at the same cells in b, if their shapes are
+        /// equal. `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in
+        /// common).</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_network_splice(
             NetworkHandle a, NetworkHandle b, ref CSpliceOptions options, out NetworkHandle @out
@@ -4098,7 +4097,7 @@ namespace Loom
         );
 
         /// <summary>The network where each cell keeps one branch: the choice with the largest
-        /// product of weights that has at most so many parameters; 0: any number. `*out` is
+        /// product of weights that has at most so many parameters; 0 allows any number. `*out` is
         /// transferred. Errors: invalid_argument (no choice is so small). One thread at a
         /// time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -4139,8 +4138,8 @@ namespace Loom
         );
 
         /// <summary>A generation: children are made, trained and scored. threads: networks at a
-        /// time; 0: all cores. progress: networks; may be null. Errors: cancelled, after which the
-        /// search is as it was. One thread at a time.</summary>
+        /// time; 0 means all cores. progress: networks; may be null. Errors: cancelled, after which
+        /// the search is as it was. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_architecture_search_step(
             ArchitectureSearchHandle search, int threads, CProgressFn progress, IntPtr user
@@ -4210,9 +4209,9 @@ namespace Loom
             MeshHandle mesh, IntPtr ports, IntPtr samples, long count, out ArrayHandle @out
         );
 
-        /// <summary>Of the last loom_mesh_run() with `activity`: means of the absolute values that
-        /// cells committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out`
-        /// is transferred. One thread at a time.</summary>
+        /// <summary>Activity of the last loom_mesh_run() with `activity`: means of the absolute
+        /// values that cells committed, float32 [n, cells]; NaN in ticks in which a cell held
+        /// nothing. `*out` is transferred. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_mesh_activity(MeshHandle mesh, out ArrayHandle @out);
 
@@ -4266,9 +4265,9 @@ namespace Loom
             out ArrayHandle centers, ref CKmeansReport report
         );
 
-        /// <summary>How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b),
-        /// of the mean distance a to the others of the group and the least mean distance b to
-        /// another one (Rousseeuw, 1987). Errors: invalid_argument.</summary>
+        /// <summary>The silhouette of groups, -1 to 1: the mean over all points of (b - a) / max(a,
+        /// b). a is the mean distance to the others of the group, and b the least mean distance to
+        /// another group (Rousseeuw, 1987). Errors: invalid_argument.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_silhouette(
             EngineHandle engine, IntPtr points, IntPtr labels, long count, int distance, out double
@@ -4291,8 +4290,8 @@ namespace Loom
         );
 
         /// <summary>Labels of all points, int64, numbered by their first points: as many groups as
-        /// `groups`; 0: those that merge at `threshold` or nearer. `*out` is transferred. Errors:
-        /// invalid_argument (merges that are none).</summary>
+        /// `groups`; 0 means those that merge at `threshold` or nearer. `*out` is transferred.
+        /// Errors: invalid_argument (invalid merges).</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_linkage_cut(
             IntPtr merges, double threshold, long groups, out ArrayHandle @out
@@ -4312,9 +4311,9 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_group_tensors(IntPtr path, out IntPtr @out);
 
-        /// <summary>Of masks [models, samples], uint8, 1 where a model was right: pairs that cover
-        /// at least `least` of the samples, as float64 [pairs, 4]: a, b, share that one has right,
-        /// share that both have. Best first. `*out` is transferred.</summary>
+        /// <summary>Pairs of models that cover at least `least` of the samples, by masks [models,
+        /// samples], uint8, 1 where a model was right. They are float64 [pairs, 4]: a, b, share
+        /// that one has right, share that both have. Best first. `*out` is transferred.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_complementary_pairs(
             IntPtr masks, double least, out ArrayHandle @out
@@ -4364,20 +4363,21 @@ namespace Loom
             EngineHandle engine, IntPtr path, out ModelFileHandle @out
         );
 
-        /// <summary>The same of a file in memory, which errors call `name`; null: "the bytes".
-        /// borrow 1: they are used where they are: they begin at a multiple of 64 bytes, and stay
-        /// as long as `*out` does; 0: they are copied.</summary>
+        /// <summary>The same for a file in memory, which errors call `name`; null means "the
+        /// bytes". borrow 1: they are used in place. Then they begin at a multiple of 64 bytes, and
+        /// outlive `*out`. borrow 0: they are copied.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_file_open_memory(
             EngineHandle engine, IntPtr bytes, long size, IntPtr name, int borrow, out
             ModelFileHandle @out
         );
 
-        /// <summary>One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers
-        /// [{depth, at, type, settings, in, out, notes, parameters}] in depth-first order, parents
-        /// first, tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or
-        /// {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context,
-        /// tokenizer_tokens}. `*out` is transferred: loom_free().</summary>
+        /// <summary>One object. Its keys are format, grid ("1 x 1 x 2 x 1"), parameters, notes
+        /// [text], layers, tensors and decoder. layers: [{depth, at, type, settings, in, out,
+        /// notes, parameters}] in depth-first order, parents first. tensors: [{name, dtype, shape,
+        /// bytes}]. decoder: null for a network, or {architecture, layers, width, inner_width,
+        /// heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is transferred:
+        /// loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_file_json(ModelFileHandle file, out IntPtr @out);
 

@@ -43,12 +43,12 @@ namespace Loom
         }
     }
 
-    /// <summary>How long a fit goes on, and who looks on. What gives false ends it as cancelled.</summary>
+    /// <summary>Length and callbacks of a fit. If a callback returns false, it is cancelled.</summary>
     public sealed class FitSettings
     {
-        /// <summary>In all; 0: 10.</summary>
+        /// <summary>The total; 0 means 10.</summary>
         public long Epochs;
-        /// <summary>Epochs without a better loss; 0: never.</summary>
+        /// <summary>Epochs without a better loss; 0 disables it.</summary>
         public long EarlyStop;
         public Func<Epoch, bool> OnEpoch;
         /// <summary>Batches done, batches in all, loss.</summary>
@@ -74,7 +74,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What a training step gave.</summary>
+    /// <summary>The result of a training step.</summary>
     public struct Step
     {
         public double Loss;

@@ -43,7 +43,7 @@ func (w *watch) check(err error) error {
 	return err
 }
 
-// run calls a function of the caller; 0: go on.
+// run calls a function of the caller. It returns 0 to continue.
 func run(user unsafe.Pointer, function func(*watch) bool) (status C.int32_t) {
 	w := (*(*cgo.Handle)(user)).Value().(*watch)
 	defer func() {

@@ -566,8 +566,9 @@ func (v Clip) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Normalize: Of the inputs, taken from the data of the first fit and kept with the network.
-// AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
+// Normalize: Normalization of the inputs, taken from the data of the first fit and stored with the
+// network. AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to
+// 1.
 type Normalize int32
 
 const (

@@ -1,8 +1,8 @@
 // Package loom runs, trains and asks networks and language models of the engine Loom.
 //
-// Values of the library are freed by Close, or by the collector. Tensors of the caller are read
-// where they lie, during a call. What fails gives an *Error with a code and one line of text. Equal
-// calls give the bits that C, C++ and Python get.
+// Values of the library are freed by Close, or by the collector. Tensors of the caller are read in
+// place, during a call. A call that fails returns an *Error with a code and one line of text. Equal
+// calls give the same bits as in C, C++ and Python.
 package loom
 
 /*
@@ -53,7 +53,7 @@ type object struct {
 	free   func(unsafe.Pointer)
 }
 
-// own takes a handle, and has the collector free it where nobody closes it.
+// own takes a handle. The collector frees it if the caller does not close it.
 func own(handle unsafe.Pointer, free func(unsafe.Pointer)) *object {
 	made := &object{free: free}
 	made.handle.Store(uintptr(handle))
@@ -125,7 +125,7 @@ func flag(value bool) C.int32_t {
 type EngineOptions struct {
 	Threads      int
 	ExactThreads bool   // so many also beyond the cores
-	ISA          string // "scalar", "avx2", ...; "": the best one here
+	ISA          string // "scalar", "avx2", ...; "" means the best one here
 	Activations  Activations
 	Device       Device
 }

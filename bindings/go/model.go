@@ -13,12 +13,12 @@ import (
 
 // GenerateOptions: how the next tokens are chosen; zeros are the defaults of the library.
 type GenerateOptions struct {
-	MaxTokens         int64   // 0: 256
-	Temperature       float32 // 0: the likeliest token; else logits are divided by it
-	TopK              int64   // keep the k likeliest tokens; 0: all
-	TopP              float32 // keep the fewest tokens that hold this share of the probability; 0: 1
+	MaxTokens         int64   // 0 means 256
+	Temperature       float32 // 0 takes the likeliest token; else logits are divided by it
+	TopK              int64   // keep the k likeliest tokens; 0 keeps all
+	TopP              float32 // keep the fewest tokens with this share of the probability; 0 means 1
 	MinP              float32 // keep those with at least this share of the best one's
-	RepetitionPenalty float32 // Keskar et al., 2019; 0: 1
+	RepetitionPenalty float32 // Keskar et al., 2019; 0 means 1
 	Seed              uint64  // equal seeds give equal texts, on any machine
 	Stop              []string
 	IgnoreEOS         bool
@@ -161,7 +161,7 @@ func (m *Model) Generate(prompt string, options GenerateOptions) (Generation, er
 	return m.Stream(prompt, options, nil)
 }
 
-// Stream is the same, told token by token; false stops.
+// Stream is the same, token by token; false stops.
 func (m *Model) Stream(prompt string, options GenerateOptions, onToken func(Token) bool) (Generation, error) {
 	session, err := m.Session(0)
 	if err != nil {
@@ -196,7 +196,7 @@ func (m *Model) Chat(turns []Turn, options GenerateOptions, onToken func(Token) 
 // ModelSession is one conversation, for one goroutine at a time.
 type ModelSession struct{ *object }
 
-// Session takes all memory a run needs. context: positions; 0: the model's, at most 2048.
+// Session takes all memory a run needs. context: positions; 0 means the model's, at most 2048.
 func (m *Model) Session(context int64) (*ModelSession, error) {
 	defer runtime.KeepAlive(m)
 	how := C.loom_model_session_options{struct_size: C.sizeof_loom_model_session_options}

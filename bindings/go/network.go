@@ -22,7 +22,7 @@ type NetworkInfo struct {
 	Input, Output      []int64
 	Layers, Parameters int64
 	DType              DType
-	Loss               string // that it was trained with; "": not trained
+	Loss               string // that it was trained with; "" if it was not trained
 }
 
 // Network: layers with their weights. Training changes it; sessions keep the weights that it had when
@@ -146,10 +146,10 @@ func (n *Network) Parameter(name string) (*Array, error) {
 
 // SessionOptions: how a network is run.
 type SessionOptions struct {
-	MaxBatch         int64 // samples computed at a time; changes speed, never bits; 0: 1
+	MaxBatch         int64 // samples computed at a time; changes speed, never bits; 0 means 1
 	FloatActivations bool  // inputs of integer weights are never rounded to 8 bits
 	Stateful         bool  // each call goes on where the one before ended
-	MaxSteps         int64 // stateful: steps that caches hold; 0: those of one input
+	MaxSteps         int64 // stateful: steps that caches hold; 0 means those of one input
 }
 
 // Session runs a network, from one goroutine at a time.

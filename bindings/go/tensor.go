@@ -64,7 +64,7 @@ func (t Tensor) pinned(pins *runtime.Pinner) (C.loom_tensor, error) {
 	count := int64(1)
 	for _, extent := range t.shape {
 		if extent < 0 || (extent > 0 && count > int64(^uint64(0)>>1)/extent) {
-			return C.loom_tensor{}, invalid(fmt.Sprintf("the shape %v is none", t.shape))
+			return C.loom_tensor{}, invalid(fmt.Sprintf("the shape %v is invalid", t.shape))
 		}
 		count *= extent
 	}

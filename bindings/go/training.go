@@ -105,8 +105,8 @@ type Evaluation struct {
 // FitOptions: how long a fit goes on, and who looks on. A function that returns false ends it as
 // CodeCancelled.
 type FitOptions struct {
-	Epochs    int64 // in all; 0: 10
-	EarlyStop int64 // epochs without a better loss; 0: never
+	Epochs    int64 // the total; 0 means 10
+	EarlyStop int64 // epochs without a better loss; 0 disables it
 	KeepBest  bool
 	OnBatch   func(done, steps int64, loss float64) bool
 	OnEpoch   func(Epoch) bool

@@ -1,6 +1,6 @@
-// What a wheel has in place of the readers of pictures: libpng.a and libjpeg.a of Debian cannot be linked into a
-// shared library, and Python reads pictures by itself. For tests/python/run.sh, which links a wheel from
-// a build that has them; a build of a wheel leaves them out (LOOM_PICTURES).
+// Replaces the image readers in a wheel. Debian's libpng.a and libjpeg.a cannot be linked into a
+// shared library, and Python reads images by itself. tests/python/run.sh links a wheel from a build
+// that has them; a build of a wheel leaves them out (LOOM_PICTURES).
 #include "base/left_out.hpp"
 #include "media/decoders.hpp"
 

@@ -248,7 +248,7 @@ Verb add_cluster(Command app) {
               "points: a CSV, NPY, NPZ, IDX (also .gz) or safetensors file; models: two or more; "
               "tensors: a checkpoint")
       .required();
-  verb.option("--by", f->by, "What is grouped: points, models, tensors").show_default();
+  verb.option("--by", f->by, "Items that are grouped: points, models, tensors").show_default();
   verb.option("--k", f->k, "How many groups").range(1, 1 << 24);
   verb.option("--threshold", f->threshold, "Linkage: groups that are at most so far are merged")
       .range(0.0, 1e300);

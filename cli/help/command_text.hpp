@@ -13,7 +13,7 @@ struct OptionText {
   std::string value;               // INT; empty for a flag
   std::string doc, range, standard, group;
   std::vector<std::string> excludes, needs;
-  bool positional = false, required = false, many = false;
+  bool positional = false, required = false, repeats = false;
 };
 
 struct CommandText {

@@ -80,10 +80,11 @@ compdef _loom loom
 std::string fish(const CommandText& program) {
   std::string text = "# fish completion of loom: loom completion fish | source\n";
   walk(program, [&](const CommandText& command) {
-    const std::string place = command.path.size() > 4 ? command.path.substr(5) : "";
+    const std::string command_words = command.path.size() > 4 ? command.path.substr(5) : "";
     const std::string at =
-        place.empty() ? std::string("__fish_use_subcommand")
-                      : "__fish_seen_subcommand_from " + place.substr(place.rfind(' ') + 1);
+        command_words.empty()
+            ? std::string("__fish_use_subcommand")
+            : "__fish_seen_subcommand_from " + command_words.substr(command_words.rfind(' ') + 1);
     for (const CommandText& child : command.commands)
       text += fmt::format("complete -c loom -f -n {} -a {} -d {}\n", shell_quoted(at),
                           shell_quoted(child.name), shell_quoted(child.doc));

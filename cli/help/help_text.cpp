@@ -71,7 +71,7 @@ std::string CommandText::usage() const {
   std::string text = path + " [OPTIONS]";
   for (const OptionText& option : options) {
     if (!option.positional) continue;
-    const std::string word = option.names.front() + (option.many ? "..." : "");
+    const std::string word = option.names.front() + (option.repeats ? "..." : "");
     text += option.required ? " " + word : " [" + word + "]";
   }
   return commands.empty() ? text : text + " COMMAND";

@@ -108,7 +108,7 @@ Verb add_pull(Command app) {
       "  loom pull hf:HuggingFaceTB/SmolLM2-135M-Instruct\n"
       "  loom pull hf:bartowski/SmolLM2-135M-Instruct-GGUF:Q4_K_M\n"
       "  loom run SmolLM2-135M-Instruct\n"
-      "Models lie where huggingface_hub keeps them: $HF_HUB_CACHE, or hub in $HF_HOME, or\n"
+      "Models are stored where huggingface_hub stores them: $HF_HUB_CACHE, or hub in $HF_HOME, or\n"
       "~/.cache/huggingface/hub. A token of the hub is read from HF_TOKEN or the file token "
       "beside.");
   verb.option("NAME", f->name, "hf:ORG/NAME[:FILE][@REVISION]; FILE: also a quantisation, Q4_K_M")

@@ -214,7 +214,7 @@ Verb add_bench_gpu(Command app) {
   auto f = std::make_shared<GpuFlags>();
   const Command verb =
       app.find("bench").command("gpu",
-                                "What the GPU reaches: multiply-adds, copy, matrix products, "
+                                "The rates of the GPU: multiply-adds, copy, matrix products, "
                                 "matrices times a vector; of random\n"
                                 "numbers, and medians of seven lists of each.");
   verb.examples(

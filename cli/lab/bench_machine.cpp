@@ -153,7 +153,7 @@ Verb add_bench_machine(Command app) {
   auto f = std::make_shared<MachineFlags>();
   const Command verb = app.find("bench").command(
       "machine",
-      "What this machine reaches at its best: multiplications and additions of every instruction\n"
+      "The peak rates of this machine: multiplications and additions of every instruction\n"
       "set, reading and writing, by threads. Needs no file.");
   verb.examples(
       "  loom bench machine\n"

@@ -1,5 +1,5 @@
-// loom bench neat: the number of networks that NEAT tries before it solves XOR, one pole on a cart,
-// and double pole balancing without velocities, next to the results of the paper.
+// loom bench neat: the number of networks that NEAT tries before it solves a task, next to the
+// paper. The tasks are XOR, one pole on a cart, and double pole balancing without velocities.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -139,19 +139,20 @@ void print_hardware(const MachineInfo& machine, const HardwareAudit& a) {
   for (const CacheInfo& c : machine.caches)
     caches += fmt::format("{}L{} {} x {}", caches.empty() ? "" : ", ", c.level, c.count,
                           human_bytes(c.bytes));
-  line("caches", caches.empty() ? "not told" : caches + fmt::format(", lines of {}", a.cache_line));
-  line("memory", a.memory_total == 0 ? std::string("not told")
+  line("caches",
+       caches.empty() ? "not available" : caches + fmt::format(", lines of {}", a.cache_line));
+  line("memory", a.memory_total == 0 ? std::string("not available")
                                      : fmt::format("{} of {} free", human_bytes(a.memory_available),
                                                    human_bytes(a.memory_total)));
   std::string heat;
   for (const ThermalZone& z : a.thermal)
     heat += fmt::format("{}{} {:.1f} C", heat.empty() ? "" : ", ", z.name, z.celsius);
-  line("temperatures", heat.empty() ? "not told" : heat);
+  line("temperatures", heat.empty() ? "not available" : heat);
   std::string power;
   for (const PowerSource& p : a.power)
     power += fmt::format("{}{} {}{}", power.empty() ? "" : ", ", p.name, p.status,
                          p.share >= 0 ? fmt::format(" {:.0f} %", 100 * p.share) : std::string());
-  line("power", power.empty() ? "not told" : power);
+  line("power", power.empty() ? "not available" : power);
 }
 
 void print_json(const EngineInfo& info, const std::vector<SelfCheck>& checks,

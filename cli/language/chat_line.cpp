@@ -37,8 +37,10 @@ std::string trimmed(std::string_view text) {
 }
 
 Error no_value(const std::string& name, const std::string& value, const std::string& range) {
-  return Error{
-      Code::invalid_argument, fmt::format("'{}' is no {}; it is {}", value, name, range), {}, -1};
+  return Error{Code::invalid_argument,
+               fmt::format("'{}' is not a {}; it is {}", value, name, range),
+               {},
+               -1};
 }
 
 template <class T>

@@ -229,8 +229,7 @@ Verb add_embed(Command app) {
   verb.flag("--no-normalize", f->no_normalize, "Leave vectors as long as they are");
   const Option named =
       verb.option("--prompt-name", f->prompt_name, "A prompt of the model: query, passage, ...");
-  f->prompt_option =
-      verb.option("--prompt", f->prompt, "A text that stands before each text").excludes(named);
+  f->prompt_option = verb.option("--prompt", f->prompt, "A text before each text").excludes(named);
   verb.option("--dimensions", f->dimensions, "The first so many values of each vector; 0: all")
       .range(0, 1 << 24);
   verb.option("--max-tokens", f->max_tokens, "Tokens of a text at most; 0: as the model says")

@@ -91,7 +91,7 @@ Verb add_rerank(Command app) {
       "  loom rerank ms-marco-MiniLM-L6-v2 \"who painted it?\" \"Monet did.\" \"It rained.\"\n"
       "  loom rerank ms-marco-MiniLM-L6-v2 \"who painted it?\" --file lines.txt --top 3 --json");
   f->model.add(verb);
-  verb.option("QUERY", f->query, "What is asked").required();
+  verb.option("QUERY", f->query, "The query").required();
   const Option given =
       verb.option("DOCUMENT", f->documents, "Documents (default: stdin, one per line)");
   verb.option("--file", f->file, "A file with one document per line; -: stdin").excludes(given);

@@ -400,7 +400,7 @@ Verb add_run(Command app) {
   talk.option("--save", f->save, "Write the chat there after each reply");
   talk.option("--replay", f->replay,
               "Say a saved chat once more; exit code 5 where a reply differs");
-  talk.flag("--hide-thinking", f->hide_thinking, "Leave out what stands between <think> tags");
+  talk.flag("--hide-thinking", f->hide_thinking, "Leave out the text between <think> tags");
   talk.flag("--no-history", f->no_history, "Keep no file of what was typed");
   talk.option("--date", f->date,
               "Today for a chat template that tells it: 2024-07-26 (default: UTC)");

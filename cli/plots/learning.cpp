@@ -56,9 +56,10 @@ void DataFlags::add(Command verb, bool required) {
   verb.option("--targets", targets, "CSV: how many of the last columns are the target")
       .range(1, 1 << 24)
       .show_default();
-  verb.option("--sample-weights", weights,
-              "What each sample counts in the loss: a column of the CSV, by name or number from 1, "
-              "or an array of the file");
+  verb.option(
+      "--sample-weights", weights,
+      "The weight of each sample in the loss: a column of the CSV, by name or number from 1, "
+      "or an array of the file");
   verb.option("--lengths", lengths,
               "How many positions of each sample are real, named as --sample-weights is; what "
               "follows is padding");
@@ -66,7 +67,7 @@ void DataFlags::add(Command verb, bool required) {
       .range(INT32_MIN, INT32_MAX);
   verb.option("--header", header,
               "CSV: is the first row a header: yes, no, auto (yes where it has no number and "
-              "stands above numbers)")
+              "is above numbers)")
       .show_default();
   verb.flag("--columns-by-order", columns_by_order, kColumnsByOrder);
   text.add(verb);

@@ -28,7 +28,7 @@ std::pair<double, double> range_of(const Curves& c) {
   return {low, high};
 }
 
-// Where epoch i of n stands, from 0 to 1.
+// The position of epoch i of n, from 0 to 1.
 double position(size_t i, size_t n) {
   return n < 2 ? 0.0 : static_cast<double>(i) / static_cast<double>(n - 1);
 }

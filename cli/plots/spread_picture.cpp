@@ -170,7 +170,7 @@ std::string spread_curves_svg(const std::vector<SpreadCurve>& curves, const Curv
     svg += svg_text(at.x(static_cast<double>(i)), foot + 18, "middle",
                     fmt::format("{:.3g}", axes.first + axes.step * static_cast<double>(i)));
   svg += svg_text(at.x(static_cast<double>(points) / 2), foot + 40, "middle",
-                  axes.y + " by " + axes.x + (bands ? "; bands are what the runs lie in" : ""));
+                  axes.y + " by " + axes.x + (bands ? "; bands are the range of the runs" : ""));
   return svg + "</svg>\n";
 }
 

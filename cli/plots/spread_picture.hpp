@@ -1,5 +1,5 @@
 // Pictures of several runs: a row of dots for each method with mean and deviation, and curves over
-// time with the band that their runs lie in. For a terminal, and as SVG.
+// time with the band of their runs. For a terminal, and as SVG.
 #pragma once
 
 #include <string>

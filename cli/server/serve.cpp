@@ -329,9 +329,9 @@ void add_guess_options(const Command& verb, ServeFlags& f) {
       .range(1, 64)
       .show_default()
       .needs(draft);
-  verb.option("--lookup", f.lookup,
-              "Guess up to N tokens at a time: what followed where the last tokens stood before "
-              "in the text")
+  verb.option(
+          "--lookup", f.lookup,
+          "Draft up to N tokens at a time: those that followed the last tokens earlier in the text")
       .range(0, 64);
 }
 
@@ -343,7 +343,7 @@ void add_kept_options(const Command& verb, ServeFlags& f) {
       "otherwise");
   verb.option("--slot-save-path", f.slot_folder,
               "Folder in which POST /slots/ID?action=save and restore keep states of sequences");
-  verb.option("--slot-save-max", f.slot_most, "Files that may lie there")
+  verb.option("--slot-save-max", f.slot_most, "Files that may be there")
       .range(1, 1 << 20)
       .show_default();
   verb.option("--resume", f.resume,
@@ -429,7 +429,8 @@ void add_request_options(const Command& verb, ServeFlags& f) {
   verb.option("--chunk", f.chunk, "Prompt tokens per pass; changes speed, never the text")
       .range(1, 1 << 20)
       .show_default();
-  verb.option("--without", f.without, "What is not served: page, slots or metrics").one_at_a_time();
+  verb.option("--without", f.without, "Routes that are not served: page, slots or metrics")
+      .one_at_a_time();
   verb.flag("--strict-fields", f.strict_fields, "Refuse fields of requests that are not known");
   verb.option("--grace", f.grace, "Seconds for texts under way after Ctrl-C")
       .range(0, 86400)

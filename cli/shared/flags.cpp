@@ -146,7 +146,7 @@ OptionText text_of(const CLI::Option& option) {
   text.excludes = names_of(option.get_excludes());
   text.needs = names_of(option.get_needs());
   text.required = option.get_required();
-  text.many = option.get_expected_max() > 1;
+  text.repeats = option.get_expected_max() > 1;
   return text;
 }
 

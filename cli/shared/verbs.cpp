@@ -16,7 +16,7 @@ constexpr std::string_view kMachine = "Machine";
 void MemoryFlags::add(Command verb) {
   verb = verb.default_group(kMachine);
   verb.option("--memory", size,
-              "What reading files may take at most, as 512M or 2G (default: three quarters of what "
+              "The memory limit for reading files, as 512M or 2G (default: three quarters of what "
               "the machine has)");
 }
 

@@ -123,7 +123,7 @@ Command add_random(Command parent, NewFlags& f) {
   number(verb, "--rows", f.random.rows, "Extent in y");
   number(verb, "--cols", f.random.cols, "Extent in x");
   number(verb, "--layers", f.random.layers, "Layers per cell");
-  verb.option("--seed", f.random.seed, "What it is drawn from").show_default();
+  verb.option("--seed", f.random.seed, "The distribution of the values").show_default();
   return verb;
 }
 

@@ -402,9 +402,9 @@ Verb add_search(Command app) {
   verb.option("--folds", f->folds, "Cross-validation instead: the mean counts")
       .range(2, 1 << 20)
       .excludes(share);
-  verb.option(
-          "--by", f->by,
-          "What decides, of the last epoch: validation (the loss), accuracy, or one of --metrics")
+  verb.option("--by", f->by,
+              "The score of the last epoch that decides: validation (the loss), accuracy, or one "
+              "of --metrics")
       .show_default();
   verb.option("--jobs", f->jobs, "Trainings at a time; with more than 1, a thread each")
       .range(1, 1024)

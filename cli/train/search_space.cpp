@@ -69,7 +69,7 @@ Status SearchSpace::add(const std::string& text) {
     return try_error(text, "give OPTION=VALUES, as rate=0.0001..0.1:log or optimizer=adam,lion");
   while (option.name.starts_with("-")) option.name.erase(0, 1);
   for (const TriedOption& known : options_) {
-    if (known.name == option.name) return try_error(text, "stands twice");
+    if (known.name == option.name) return try_error(text, "occurs twice");
   }
   const std::string values = text.substr(equals + 1);
   if (values.find("..") != std::string::npos) {

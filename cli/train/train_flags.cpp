@@ -154,7 +154,7 @@ void TrainFlags::add_method(Command verb) {
       .range(0, kMany);
   run.option("--dtype", dtype,
              "Number type the matrices are trained for (default: f32, or that of NETWORK)");
-  run.option("--seed", seed, "Of the starting weights, the split and the order of samples")
+  run.option("--seed", seed, "Seed of the starting weights, the split and the order of samples")
       .range(0, INT64_MAX)
       .show_default();
   add_options(verb);

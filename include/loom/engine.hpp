@@ -14,10 +14,9 @@
 #include "loom/dtype.hpp"
 #include "loom/export.hpp"
 #include "loom/result.hpp"
+#include "loom/version.hpp"
 
 namespace loom {
-
-inline constexpr std::string_view kVersion = "0.1.0";
 
 // The processor that computes. gpu uses WebGPU.
 enum class Device : uint8_t { cpu, gpu };
@@ -67,7 +66,7 @@ struct EngineOptions {
 };
 
 struct EngineInfo {
-  std::string version;            // of the library, "0.1.0"
+  std::string version;            // of the library, such as "0.2.0"
   int threads = 1;                // actual number, limited by the cores
   int cores = 1;                  // that this process may use
   bool threads_built_in = true;   // false: a single-threaded build

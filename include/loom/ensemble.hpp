@@ -1,7 +1,7 @@
 // Ensembles of several models: complementary pairs, voting, and stacking (a small model over their
 // answers).
 //
-//   Votes said = majority_vote({{0, 1, 1}, {0, 1, 2}, {2, 1, 2}}).or_exit();   // 0, 1, 2
+//   Votes winners = majority_vote({{0, 1, 1}, {0, 1, 2}, {2, 1, 2}}).or_exit();   // 0, 1, 2
 //   Tensor shares = soft_vote({pa, pb}, {0.6, 0.4}).or_exit();                 // [n, classes]
 //   Network judge = stack({pa, pb}, labels).or_exit();
 #pragma once
@@ -52,10 +52,10 @@ LOOM_API Result<double> mask_similarity(const Mask& a, const Mask& b);
 LOOM_API Result<std::vector<int64_t>> match_classes(const std::vector<std::string>& names,
                                                     const std::vector<std::string>& other);
 
-// said[model][sample] is a class, from 0. Returns for each sample the class with the largest sum of
-// weights, the lowest of equal ones. Empty weights mean 1 each. Errors: invalid_argument (no
+// votes[model][sample] is a class, from 0. Returns for each sample the class with the largest sum
+// of weights, the lowest of equal ones. Empty weights mean 1 each. Errors: invalid_argument (no
 // models, lengths that differ, a class below 0, a weight that is negative or not finite).
-LOOM_API Result<std::vector<int64_t>> majority_vote(const std::vector<std::vector<int64_t>>& said,
+LOOM_API Result<std::vector<int64_t>> majority_vote(const std::vector<std::vector<int64_t>>& votes,
                                                     const std::vector<double>& weights = {});
 
 // The weighted mean of probabilities (or of other numbers), all float32 of one shape. Sums are in

@@ -131,7 +131,7 @@ struct ArchitectureOptions {
   int64_t population = 12;
   // Seed of all that is drawn.
   uint64_t seed = 1;
-  // What is searched for: accuracy, loss: of samples that are held out; parameters; bytes: packed;
+  // Aims of the search: accuracy, loss: of samples that are held out; parameters; bytes: packed;
   // time: seconds to answer one sample.
   std::vector<std::string> objectives = {"accuracy", "parameters"};
   // Epochs that each network is trained; 1 or more.

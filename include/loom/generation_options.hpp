@@ -37,8 +37,8 @@ struct DryOptions {
   int64_t allowed_length = 2;
   // Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more tokens.
   int64_t window = 0;
-  // A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
-  // quote and an asterisk.
+  // A repetition ends at a token whose text contains one of these. The default is a line end, a
+  // colon, a quote and an asterisk.
   std::vector<std::string> breakers{};
 };
 

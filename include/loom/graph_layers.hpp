@@ -44,7 +44,7 @@ struct LOOM_API MatMul {
 
 // Values that do not depend on the input, stored with the weights: a node without inputs. They have
 // no batch: {1, T, D} or {D} is broadcast by its reader. fill sinusoidal is {.., T, W}, alibi {..,
-// heads, T, T}, causal {.., T, T} with 0, and -1e9 after the diagonal, log_range log(n + 1).
+// heads, T, T}. causal is {.., T, T} with 0, and -1e9 after the diagonal. log_range is log(n + 1).
 struct LOOM_API Constant {
   // Its extents; 1 to 16777216.
   Axes shape = {1};

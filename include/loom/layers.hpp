@@ -367,7 +367,7 @@ struct LOOM_API Softmax {
 enum class Pooling : uint8_t { max, average, lp };
 
 // Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other
-// extents, (L + padding - dilation (kernel - 1) - 1) / stride + 1 or those of `output`.
+// extents. An extent is (L + padding - dilation (kernel - 1) - 1) / stride + 1 or that of `output`.
 struct LOOM_API Pool {
   // Max, average or lp.
   Pooling kind = Pooling::max;

@@ -43,3 +43,4 @@
 #include "loom/text.hpp"            // IWYU pragma: export
 #include "loom/tokenizer.hpp"       // IWYU pragma: export
 #include "loom/trainer.hpp"         // IWYU pragma: export
+#include "loom/version.hpp"         // IWYU pragma: export

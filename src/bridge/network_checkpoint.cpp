@@ -123,7 +123,7 @@ Status CheckpointSource::read(const JsonValue& params, const std::string& where)
     }
     if (packed.matrix) dtype = dtype_name(packed.dtype);
     if (!params_.emplace(name, std::move(packed)).second)
-      return bad(item, location, cat(printable(name), " stands twice"));
+      return bad(item, location, cat(printable(name), " occurs twice"));
   }
   for (const Param& param : network.params()) {
     if (!params_.contains(param.path)) return bad(params, "params", cat(param.path, " is absent"));

@@ -395,7 +395,7 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
   }
   if (const JsonValue* row = root.find("layers")) {
     if (root.find("grid") != nullptr || root.find("cells") != nullptr)
-      return bad(*row, "layers", "stands in the place of grid and cells; give one or the other");
+      return bad(*row, "layers", "replaces grid and cells; give one or the other");
     if (!row->is_array()) return expected(*row, "layers", "a list of layers");
     const size_t n = row->elements().size();
     if (n < 1) return bad(*row, "layers", "must hold at least one layer");

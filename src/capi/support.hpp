@@ -161,7 +161,7 @@ T non_zero(T value, T otherwise) {
   return value == T{} ? otherwise : value;
 }
 template <class T>
-std::optional<T> given_if(int32_t has, T value) {
+std::optional<T> value_if(int32_t has, T value) {
   return has != 0 ? std::optional<T>(value) : std::nullopt;
 }
 

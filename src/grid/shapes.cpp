@@ -86,7 +86,7 @@ class ShapeSearch {
         readers_(cells.size()),
         chosen_(cells.size()) {
     for (size_t i = 0; i < cells.size(); ++i) {
-      if (guesses(i)) readers_[source(i)].push_back(i);
+      if (guesses_shape(i)) readers_[source(i)].push_back(i);
     }
   }
 
@@ -106,7 +106,7 @@ class ShapeSearch {
 
   const GridNode& cell(size_t i) const { return cells_[i]; }
   size_t source(size_t i) const { return static_cast<size_t>(cells_[i].link); }
-  bool guesses(size_t i) const { return cells_[i].feedback && source(i) >= i; }
+  bool guesses_shape(size_t i) const { return cells_[i].feedback && source(i) >= i; }
 
   void fail(Rank rank, Error error) {
     if (error_.has_value() && rank <= rank_) return;
@@ -146,7 +146,7 @@ class ShapeSearch {
 // Solves cells from `i` on. False: `conflict` has the guesses that the failure depends on.
 bool ShapeSearch::solve(size_t i, Causes& conflict) {
   for (; i < cells_.size(); ++i) {
-    if (guesses(i)) return guess(i, conflict);
+    if (guesses_shape(i)) return guess(i, conflict);
     if (!try_shape(i, nullptr, conflict)) return false;
   }
   return true;

@@ -24,9 +24,9 @@ struct ConvTiling {
 };
 Tile conv_tile(int64_t l1, const ConvTiling& shape, int64_t bytes);  // positions along each axis
 
-// Three levels, for matrix products: kc x nr of the right matrix fits half of the first cache, mc x
-// kc of the left one half of the second, kc x nc the share of the last. kc is a multiple of 256,
-// the chunk along which sums are rounded (docs/numerics.md); mc and nc are multiples of 16.
+// Three levels, for matrix products. kc x nr of the right matrix fits half of the first cache, and
+// mc x kc of the left one half of the second. kc x nc fits the share of the last. kc is a multiple
+// of 256, the chunk along which sums are rounded (docs/numerics.md); mc and nc are multiples of 16.
 struct ProductBlocks {
   int64_t mc = 0, kc = 0, nc = 0;
   std::string reason;

@@ -32,8 +32,8 @@ struct LossSpec {
   bool all_triplets = false;     // triplet: the mean over all, not the hardest of each anchor
   bool cross_view_only = false;  // pairs(): rows of a sample are compared with other ones alone
 
-  // Of the row. A target of sequence() belongs to all rows of a sample, one of pairs() to two rows
-  // of a batch; other targets belong to a row.
+  // Properties of the row. A target of sequence() belongs to all rows of a sample, one of pairs()
+  // to two rows of a batch; other targets belong to a row.
   bool sequence() const;
   bool pairs() const;
   bool has_classes() const;         // outputs are logits of classes, targets labels or shares
@@ -93,8 +93,8 @@ struct LookaheadSpec {
 
 // A step is an update. With TrainStepOptions::accumulate it takes several batches, and the last of
 // an epoch takes those that are left. Let s be the steps since the end of the warm-up, and n those
-// from there to the end of the run. With t = min(s / n, 1), e = floor(s / steps per epoch), and
-// half(t) = (1 + cos(pi t)) / 2, which falls from 1 to 0:
+// from there to the end of the run. Let t = min(s / n, 1) and e = floor(s / steps per epoch).
+// half(t) = (1 + cos(pi t)) / 2 falls from 1 to 0.
 //   constant         rate
 //   step             rate gamma^floor(e / every)
 //   multi_step       rate gamma^(milestones passed), which are epochs of the run, warm-up included

@@ -192,7 +192,7 @@ void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>
     } else if (target.dtype != DType::i32) {
       copy_rows(data.targets, data.samples, order, first, count, target.f32());
     } else {
-      // Labels lie as [sample][row of the prediction][head].
+      // Labels have the order [sample][row of the prediction][head].
       const auto heads = static_cast<int64_t>(targets.size());
       for (int64_t i = 0; i < count * rows_per_sample; ++i) {
         const int64_t sample = order[static_cast<size_t>(first + i / rows_per_sample)];

@@ -135,8 +135,7 @@ Status check_forms(const DecoderConfig& c) {
   if (c.post_norms && (c.layer_norms || !serial))
     return unsupported("a decoder with norms after attention and MLP has RMSNorms there");
   if (c.gated_mlp && !serial) {
-    return unsupported(
-        "a decoder whose attention and MLP stand side by side has an MLP without a gate");
+    return unsupported("a decoder with parallel attention and MLP has an MLP without a gate");
   }
   if (c.sub_norms && !c.gated_mlp)
     return unsupported("a decoder with norms before the last projections has an MLP with a gate");

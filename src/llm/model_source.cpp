@@ -3,7 +3,7 @@
 namespace loom::core {
 
 Result<Network> ModelSource::map() const {
-  return make_error(Code::internal, "its weights do not lie as networks have them", path);
+  return make_error(Code::internal, "its weights are not in the order of networks", path);
 }
 
 }  // namespace loom::core

@@ -234,7 +234,7 @@ static constexpr core::OptionRow kArchitectureOptions[] = {
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ArchitectureOptions*>(o)->seed; }},
     {"objectives", "objectives", "", "", "words",
-     "What is searched for: accuracy, loss: of samples that are held out; parameters; bytes: packed; time: seconds to answer one sample.",
+     "Aims of the search: accuracy, loss: of samples that are held out; parameters; bytes: packed; time: seconds to answer one sample.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ArchitectureOptions*>(o)->objectives; }},
     {"epochs", "epochs", "", "", "int",

@@ -68,7 +68,7 @@ static constexpr core::OptionRow kSamplerOptions[] = {
      {0, kInfinity, false, true}, "", "",
      [](void* o) -> OptionValue { return &static_cast<SamplerOptions*>(o)->dry.window; }},
     {"dry.breakers", "dry-breaker", "", "Penalties", "texts",
-     "A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a quote and an asterisk.",
+     "A repetition ends at a token whose text contains one of these. The default is a line end, a colon, a quote and an asterisk.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<SamplerOptions*>(o)->dry.breakers; }},
     {"typical_p", "typical-p", "", "Sampling", "float",

@@ -356,7 +356,7 @@ Status set_group(OptionRows rows, void* options, std::string_view group, std::st
   return {};
 }
 
-// What is not 0, as set_group() reads it.
+// The values that are not 0, as set_group() reads them.
 std::string group_text(OptionRows rows, const void* options, std::string_view group) {
   std::vector<std::string> items;
   for (const OptionRow& row : rows) {

@@ -1,6 +1,6 @@
-// Options as data. Each option has a name, a range and an address in its struct, so that one
-// function each parses, prints, checks and compares the options of every struct. The rows are
-// generated from api/options/*.toml.
+// Options as data. Each option has a name, a range and an address in its struct. So one function
+// each parses, prints, checks and compares them for every struct. The rows are generated from
+// api/options/*.toml.
 #pragma once
 
 #include <array>
@@ -81,7 +81,7 @@ struct OptionLimit {
 
 struct OptionRow {
   std::string_view name;       // "quantile", of a struct inside "schedule.floor"
-  std::string_view flag;       // of the program, without dashes; "": none
+  std::string_view flag;       // of the program, without dashes; "" if there is none
   std::string_view was;        // earlier flags, without dashes, at commas
   std::string_view group;      // heading
   std::string_view type;       // as api/options has it: "float?"

@@ -11,14 +11,14 @@ namespace loom::core {
 
 struct Word {
   std::string_view text;
-  std::string_view also;  // another text that is read; "": none
+  std::string_view also;  // another text that is read; "" if there is none
 };
 
 // The position of the word, whatever its case. Errors: invalid_argument, "unknown loss 'x'; choose
 // from ...".
 Result<size_t> find_word(std::string_view what, std::span<const Word> words, std::string_view text);
 
-// The text of a value; "unknown" of a number that is no value.
+// The text of a value; "unknown" for other numbers.
 template <class E>
 std::string_view word_of(std::span<const Word> words, E value) {
   const auto index = static_cast<size_t>(value);

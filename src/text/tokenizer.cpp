@@ -129,12 +129,12 @@ Status Tokenizer::Impl::encode_part(std::string_view part, bool at_zero, bool sk
   LOOM_TRY(normalizer.apply(normal, budget));
   std::vector<text::TextPart> parts;
   LOOM_TRY(added.split(normal.text, true, skip_special, budget, parts));
-  text::Piece whole;
-  whole.from_zero = normal.from_zero;
+  text::Piece all_text;
+  all_text.from_zero = normal.from_zero;
   PieceList list;
   list.text = std::move(normal.text);
   for (const text::TextPart& found : parts) {
-    text::Piece piece = text::slice(whole, found.begin, found.end);
+    text::Piece piece = text::slice(all_text, found.begin, found.end);
     if (found.token != nullptr) {
       piece.end = piece.begin;
       piece.token = found.token->id;
@@ -196,7 +196,7 @@ namespace {
 
 // How many ids of each of two texts to keep if both together may have `most`. As in HF's
 // "longest_first", the longer one is cut until both have equal length.
-std::pair<size_t, size_t> kept_of_two(size_t first, size_t second, size_t most) {
+std::pair<size_t, size_t> truncated_lengths(size_t first, size_t second, size_t most) {
   if (first + second <= most) return {first, second};
   size_t shorter = std::min(first, second);
   size_t longer = shorter > most ? shorter : std::max(shorter, most - shorter);
@@ -225,7 +225,7 @@ Result<Tokenizer::Encoding> Tokenizer::encode_texts(std::string_view input,
   }
   const size_t before = ids.size() + more.size();
   if (most > 0) {
-    const auto [one, two] = kept_of_two(ids.size(), more.size(), most - special);
+    const auto [one, two] = truncated_lengths(ids.size(), more.size(), most - special);
     ids.resize(one);
     more.resize(two);
   }
@@ -317,14 +317,14 @@ StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
 StreamDecoder::~StreamDecoder() = default;
 
 Status StreamDecoder::continue_after(std::span<const TokenId> before) {
-  State whole(*state_->tokenizer, state_->skip_special);
+  State all_text(*state_->tokenizer, state_->skip_special);
   std::string certain;
   for (const TokenId id : before) {
     if (!state_->tokenizer->spelling(id)) continue;
     LOOM_TRY(state_->push(id, certain));
-    LOOM_TRY(whole.push(id, state_->emitted));
+    LOOM_TRY(all_text.push(id, state_->emitted));
   }
-  LOOM_TRY(whole.run.finish(state_->emitted));
+  LOOM_TRY(all_text.run.finish(state_->emitted));
   state_->emitted.erase(0, certain.size());
   return {};
 }

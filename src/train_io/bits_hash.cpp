@@ -3,7 +3,7 @@
 namespace loom::core {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-              "numbers are hashed as they lie in memory");
+              "numbers are hashed as they are in memory");
 
 void BitsHash::add(std::span<const float> numbers) {
   hash_.add(std::as_bytes(numbers));

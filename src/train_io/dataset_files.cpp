@@ -456,7 +456,7 @@ Result<int64_t> column_of(const CsvFile& file, const std::string& name, std::str
   }
   if (column + 1 < file.cols()) return column;
   return bad_file(
-      cat("the ", what, " of samples stand in the last column, which is the target's; move them"),
+      cat("the ", what, " of samples are in the last column, which is the target's; move them"),
       path);
 }
 

@@ -1,6 +1,7 @@
-// Data sets from files, in the form that a network needs. Sources: CSV, arrays x and y of an NPZ or
-// safetensors file, a pair of NPY or IDX files (each may be gzip), folders of images
-// (media_files.hpp). Everything is checked here, so an Error names the file and the position in it.
+// Data sets from files, in the form that a network needs. Sources are CSV, arrays x and y of an NPZ
+// or safetensors file, and a pair of NPY or IDX files. Each may be gzip. Folders of images are a
+// source too (media_files.hpp). Everything is checked here, so an Error names the file and the
+// position in it.
 // The results pass Dataset::check.
 #pragma once
 

@@ -11,7 +11,7 @@
 
 namespace loom::core {
 
-// Where the positions of samples lie in an array, and where they go: [samples][most].
+// The positions of samples in an array, and their destinations: [samples][most].
 class Spreading {
  public:
   // lengths: of the samples; most: the positions that the network takes. Errors: a length beyond.

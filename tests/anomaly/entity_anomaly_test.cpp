@@ -90,7 +90,7 @@ TEST(GoldenEntities, DISABLED_AreWrittenAnew) {
 
 class GoldenEntity : public ::testing::TestWithParam<const char*> {
  protected:
-  std::string whole() const {
+  std::string file_bytes() const {
     Result<std::string> bytes = read_file(golden(GetParam()));
     EXPECT_TRUE(bytes.ok()) << bytes.error().str();
     return bytes.ok() ? *bytes : std::string();
@@ -114,13 +114,13 @@ Status examine(std::span<const std::byte> bytes) {
 }
 
 TEST_P(GoldenEntity, IsWhole) {
-  const AlignedBytes bytes(whole());
+  const AlignedBytes bytes(file_bytes());
   const Status examined = examine(bytes.bytes());
   EXPECT_TRUE(examined.ok()) << examined.error().str();
 }
 
 TEST_P(GoldenEntity, EveryTruncationIsRefusedWhenItIsOpened) {
-  const std::string file = whole();
+  const std::string file = file_bytes();
   for (size_t size = 0; size < file.size(); ++size) {
     // A separate copy: a sanitizer sees a read past its end.
     const AlignedBytes cut(std::string_view(file).substr(0, size));
@@ -131,7 +131,7 @@ TEST_P(GoldenEntity, EveryTruncationIsRefusedWhenItIsOpened) {
 }
 
 TEST_P(GoldenEntity, EveryFlippedBitIsFound) {
-  const std::string file = whole();
+  const std::string file = file_bytes();
   const size_t payload = 64 + test::get<uint64_t>(file, 12);
   AlignedBytes bytes(file);
   auto* data = const_cast<std::byte*>(bytes.bytes().data());
@@ -150,7 +150,7 @@ TEST_P(GoldenEntity, EveryFlippedBitIsFound) {
 
 // Valid hashes: a changed header with updated hashes is refused or consistent.
 TEST_P(GoldenEntity, EveryByteOfTheHeaderThatChangesIsRefusedOrConsistent) {
-  const std::string file = whole();
+  const std::string file = file_bytes();
   const size_t payload = 64 + test::get<uint64_t>(file, 12);
   const char others[] = {'0', '9', '"', '}', ' ', '-', '\xff', '\0'};
   for (size_t at = 64; at < payload; ++at) {
@@ -165,7 +165,7 @@ TEST_P(GoldenEntity, EveryByteOfTheHeaderThatChangesIsRefusedOrConsistent) {
 }
 
 TEST_P(GoldenEntity, EveryByteOfTheFixedPartThatChangesIsRefused) {
-  const std::string file = whole();
+  const std::string file = file_bytes();
   for (size_t at = 0; at < 56; ++at) {
     if (at >= 32 && at < 40) continue;  // the hash of the header, made right again
     for (int other = 0; other < 256; ++other) {

@@ -3,9 +3,9 @@
 
   hostile_files.py LOOM [--random N] [--seed S] [--only NAME]
 
-Every file claims, unpacks to or describes far more than its size. Each command on it must end
-by itself with an exit code of its own and one line that names the file, within the memory it was
-given and five seconds of processor time. Then N random files: whole ones whose size fields were
+Every file claims, unpacks to or describes far more than its size. Each command on it must end by
+itself, with its own exit code and one line that names the file. It must stay within its memory
+limit and five seconds of processor time. Then N random files: whole ones whose size fields were
 overwritten.
 The standard library alone; all files are made here.
 """

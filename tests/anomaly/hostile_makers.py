@@ -358,7 +358,7 @@ def held_out() -> bytes:
 
 
 def copies() -> list:
-    """What is copied, or comes from elsewhere than a file that is named."""
+    """Values that are copied, or come from elsewhere than a named file."""
     return [
         ("split.safetensors", held_out, [TRAIN + " --split 0.5"], MEMORY),
         (

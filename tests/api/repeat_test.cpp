@@ -1,6 +1,6 @@
 // Training is repeatable. Random configurations have the same bits on every instruction set and
-// with every number of threads, also after an interruption within an epoch and a resume from the
-// file. A failing case prints its seed; LOOM_REPEAT_CASES sets their number.
+// with every number of threads. They have them also after an interruption within an epoch and a
+// resume from the file. A failing case prints its seed; LOOM_REPEAT_CASES sets their number.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -52,7 +52,7 @@ TEST(TensorApi, BorrowsWithStridesAndOwnsWhatItCopies) {
 }
 
 // Found by a fuzzer: the product of the other extents of an empty tensor may be beyond an integer,
-// wherever the 0 stands.
+// at any position of the 0.
 TEST(TensorApi, AnEmptyTensorMayHaveAnyOtherExtents) {
   std::mt19937 random(7);
   const std::vector<int64_t> extents = {1, 2, 3, 1 << 20, int64_t{1} << 40, INT64_MAX};

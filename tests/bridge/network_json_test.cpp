@@ -75,7 +75,7 @@ TEST(NetworkJson, WhatIsWrongInAGraphIsSaidWithItsPlace) {
       {R"({"type": "Graph", "nodes": [{"type": "Unary", "from": 3}]})",
        "layers[0].nodes[0].from: expected a name or a list of names, found 3"},
       {R"({"type": "Graph", "nodes": [{"type": "Unary", "from": "a"}]})",
-       "layers[0]: Graph: node 0 reads 'a', which no node before it is called; before it stand "
+       "layers[0]: Graph: node 0 reads 'a', which no node before it is called; before it are "
        "input"},
       {R"({"type": "Graph", "wires": [1], "nodes": []})",
        "layers[0].wires: unknown key; a Graph has inputs, nodes, outputs"},
@@ -189,7 +189,7 @@ const BadNetwork kBadDocuments[] = {
     {R"({"loom":1,"input":[3],"layer":[]})",
      "at byte 30: layer: unknown key; a network has loom, input, grid, cells, layers"},
     {R"({"loom":1,"input":[3],"layers":[],"grid":[1,1,1,1]})",
-     "at byte 31: layers: stands in the place of grid and cells; give one or the other"},
+     "at byte 31: layers: replaces grid and cells; give one or the other"},
     {R"({"loom":1,"input":[3]})", R"(at byte 0: "layers" or "grid" is required, but absent)"},
     {R"({"loom":1,"input":[3],"cells":[]})", R"(at byte 0: "grid" is required, but absent)"},
     {R"({"loom":1,"input":[3],"grid":[1,1,1],"cells":[]})",

@@ -1,4 +1,4 @@
-// Replies of each family told apart, whole and byte by byte, and random replies cut anywhere.
+// Replies of each family parsed, whole and byte by byte, and random replies cut anywhere.
 #include "chat/reply_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -250,20 +250,20 @@ TEST(ReplyReaderTest, RandomCallsComeBackHoweverTheyAreCut) {
     const std::string text = bare || random() % 2 == 0 ? "" : "I will < see.";
     const std::string reply = cat(text, write_call(format, "some_tool", arguments));
     SCOPED_TRACE(cat("seed ", seed, " ", format.name, ": ", reply));
-    ReplyReader whole(format, tools, false);
-    whole.feed(reply, {});
-    whole.finish({});
-    ASSERT_EQ(whole.calls().size(), 1U);
-    EXPECT_EQ(whole.text(), text);
-    EXPECT_EQ(whole.calls()[0].name, "some_tool");
-    EXPECT_EQ(whole.calls()[0].problem, "");
-    const Result<JsonValue> back = parse_json(whole.calls()[0].arguments, "arguments");
-    ASSERT_TRUE(back.ok()) << whole.calls()[0].arguments;
+    ReplyReader full(format, tools, false);
+    full.feed(reply, {});
+    full.finish({});
+    ASSERT_EQ(full.calls().size(), 1U);
+    EXPECT_EQ(full.text(), text);
+    EXPECT_EQ(full.calls()[0].name, "some_tool");
+    EXPECT_EQ(full.calls()[0].problem, "");
+    const Result<JsonValue> back = parse_json(full.calls()[0].arguments, "arguments");
+    ASSERT_TRUE(back.ok()) << full.calls()[0].arguments;
     if (format.syntax != ToolFormat::Syntax::parameters) {  // it cuts line ends of values
       EXPECT_EQ(dump_json(*back), dump_json(arguments));
     }
     EXPECT_EQ(read_reply(format, tools, false, reply, [&](size_t) { return 1 + random() % 5; }),
-              report(whole));
+              report(full));
   }
 }
 
@@ -284,9 +284,8 @@ TEST(ReplyReaderTest, RandomRepliesDoNotDependOnTheirCuts) {
     const bool thinking = random() % 4 == 0;
     SCOPED_TRACE(cat("seed ", seed, " ", f.name, ": ", reply));
     const Tools tools = weather_tools();
-    const std::string whole =
-        read_reply(f, tools, thinking, reply, [](size_t) { return SIZE_MAX; });
-    EXPECT_EQ(read_reply(f, tools, thinking, reply, [](size_t) { return 1; }), whole);
+    const std::string full = read_reply(f, tools, thinking, reply, [](size_t) { return SIZE_MAX; });
+    EXPECT_EQ(read_reply(f, tools, thinking, reply, [](size_t) { return 1; }), full);
   }
 }
 

@@ -235,7 +235,7 @@ class OnATerminal(ChatTest):
             ("/hepl", "did you mean 'help'"),
             ("/set temperature 0.9", "temperature 0.9"),
             ("/set temprature 1", "did you mean 'temperature'"),
-            ("/set top_p 7", "'7' is no top_p"),
+            ("/set top_p 7", "'7' is not a top_p"),
             ("/set seed 3", "seed 3"),
             ("/system Be kind.", "the new system text"),
             ("/system", "system: Be kind."),

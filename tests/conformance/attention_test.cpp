@@ -124,7 +124,7 @@ Ids paged_positions(int64_t capacity, int64_t sequences) {
 }
 
 // Numbers after rounding to a type.
-std::vector<float> kept_by(DType dtype, const std::vector<float>& x) {
+std::vector<float> as_stored(DType dtype, const std::vector<float>& x) {
   std::vector<float> out = x;
   for (size_t i = 0; dtype_info(dtype).block > 0 && i + 32 <= x.size(); i += 32) {
     std::byte block[34];
@@ -197,14 +197,15 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
   }
   if (tame_values()) return;  // bits of a device are its own
   // Each row alone, over a cache in f32 of the rounded numbers.
-  std::vector<float> kept_k = kept_by(dtype, k.memory()), kept_v = kept_by(dtype, v.memory());
+  std::vector<float> stored_k = as_stored(dtype, k.memory()),
+                     stored_v = as_stored(dtype, v.memory());
   TypedCache memory(h, kCapacity, kSequences, DType::f32);
   const Rows y(kRows, h.heads * h.width, 1);
   const Runner run = reference_runner();
   for (int64_t r = 0; r < kRows; ++r) {
     const RaggedRow& row = kRagged[r];
-    run(&Ops::kv_write, KvWriteArgs{f32_matrix(kept_k.data() + r * cols, 1, cols),
-                                    f32_matrix(kept_v.data() + r * cols, 1, cols),
+    run(&Ops::kv_write, KvWriteArgs{f32_matrix(stored_k.data() + r * cols, 1, cols),
+                                    f32_matrix(stored_v.data() + r * cols, 1, cols),
                                     memory.cache.sequence(row.sequence), row.position});
     run(&Ops::attention,
         AttentionArgs{q.tensor().slice_rows(r, 1), y.tensor().slice_rows(r, 1),

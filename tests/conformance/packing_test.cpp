@@ -175,9 +175,9 @@ void conform_distinct_rows() {
       ++seed;
       for (const int64_t skip : {-1, 0, 2}) {
         expect_same_bits(cat(count, " ids below ", vocab, ", skip ", skip), [&](const Runner& run) {
-          Ids seen(1, vocab), rows(1, count), first(1, count);
-          run(&Ops::distinct_rows,
-              DistinctRowsArgs{ids.tensor(), seen.tensor(), rows.tensor(), first.tensor(), skip});
+          Ids visited(1, vocab), rows(1, count), first(1, count);
+          run(&Ops::distinct_rows, DistinctRowsArgs{ids.tensor(), visited.tensor(), rows.tensor(),
+                                                    first.tensor(), skip});
           Image image;
           image.add_bytes(rows.values().data(), count * 4);
           image.add_bytes(first.values().data(), count * 4);

@@ -37,9 +37,10 @@ README, CPP, DEVICE = ROOT / "README.md", DOCS / "how-to/cpp.md", DOCS / "tutori
 # Before one is raised docs/decisions says why.
 BUDGETS = {"libloom.so": 15.0, "loom": 18.2, "asks alone, static": 10.8}
 
+VERSION = re.search(r"loom VERSION (\d+\.\d+)", (ROOT / "CMakeLists.txt").read_text())[1]
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(outside LANGUAGES CXX)
-find_package(Loom 0.1 REQUIRED)
+find_package(Loom {version} REQUIRED)
 foreach(name network chat)
   add_executable(${name} ${name}.cpp)
   target_link_libraries(${name} PRIVATE loom::loom)
@@ -81,7 +82,7 @@ class Installed(unittest.TestCase):
         folder = WORK / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        (folder / "CMakeLists.txt").write_text(PROJECT)
+        (folder / "CMakeLists.txt").write_text(PROJECT.replace("{version}", VERSION))
         for example in ("network", "chat"):
             shutil.copy(EXAMPLES / f"{example}.cpp", folder)
         run("cmake", "-B", "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={PREFIX}", *options,

@@ -41,7 +41,7 @@ target_link_libraries(hello PRIVATE loom::loom)
 
 
 def run(*command: str, cwd: Path = WORK) -> str:
-    """What the command prints; an error with its last lines when it fails."""
+    """The output of the command; an error with its last lines when it fails."""
     own = {name: value for name, value in os.environ.items() if name not in ("CXXFLAGS", "LDFLAGS")}
     ran = subprocess.run(
         command, cwd=cwd, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

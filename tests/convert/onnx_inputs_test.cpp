@@ -37,7 +37,8 @@ OnnxTensor numbers(const std::string& name, std::vector<int64_t> dims, std::vect
   return core::onnx_tensor(name, std::move(dims), std::span<const float>(values));
 }
 
-OnnxTensor whole(const std::string& name, std::vector<int64_t> dims, std::vector<int64_t> values) {
+OnnxTensor ids_tensor(const std::string& name, std::vector<int64_t> dims,
+                      std::vector<int64_t> values) {
   return core::onnx_tensor(name, std::move(dims), std::span<const int64_t>(values));
 }
 
@@ -100,7 +101,7 @@ Result<Network> encoder(bool mask_first, bool for_training = false) {
        node("Unsqueeze", {"seen", "two"}, "seen2"),
        node("Where", {"seen2", "sum", "val_none"}, "y")},
       {numbers("word.table", {4, 2}, kWords), numbers("kind.table", {2, 2}, kKinds),
-       whole("two", {1}, {2}), numbers("val_none", {}, {-1})},
+       ids_tensor("two", {1}, {2}), numbers("val_none", {}, {-1})},
       {3, 2}, for_training);
 }
 
@@ -159,7 +160,7 @@ TEST(OnnxInputs, AnInputThatIsIdsAndNumbersIsRefusedByName) {
            {node("Gather", {"table", "label"}, "a"),
             node("Cast", {"label"}, "n", {cast_to(OnnxType::f32)}), node("Add", {"x", "n"}, "s"),
             node("Unsqueeze", {"s", "two"}, "u"), node("Add", {"a", "u"}, "y")},
-           {numbers("table", {4, 2}, kWords), whole("two", {1}, {2})}, {2, 2});
+           {numbers("table", {4, 2}, kWords), ids_tensor("two", {1}, {2})}, {2, 2});
   ASSERT_FALSE(net.ok());
   EXPECT_EQ(net.error().code, Code::unsupported);
   EXPECT_THAT(net.error().message,
@@ -182,7 +183,7 @@ TEST(OnnxInputs, PositionsAreCountedFromTheIds) {
   const std::vector<OnnxTensor> tensors = {
       numbers("word.table", {4, 2}, kWords),
       numbers("positions", {5, 2}, {0, 0, 100, 100, 200, 200, 300, 300, 400, 400}),
-      whole("pad", {}, {1}), whole("along", {}, {1})};
+      ids_tensor("pad", {}, {1}), ids_tensor("along", {}, {1})};
   for (const bool for_training : {false, true}) {
     const Network net = load({{"words", {3}}}, nodes, tensors, {3, 2}, for_training).or_exit();
     EXPECT_EQ(net.info().inputs[0].ids, 4);

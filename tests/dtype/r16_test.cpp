@@ -148,11 +148,11 @@ TEST_P(R16Test, SimulateEqualsPackAndUnpackBitForBit) {
     const int64_t cols = c.shape.cols;
     const int64_t block = info().block;
     std::vector<double> row(static_cast<size_t>(cols));
-    const Scale whole = choose_scale(dtype(), p.x.data(), c.shape.rows * cols);
+    const Scale all_rows = choose_scale(dtype(), p.x.data(), c.shape.rows * cols);
     for (int64_t r = 0; r < c.shape.rows; ++r) {
       r16_decode_f64(p.g, p.data.data(), r, 0, cols, row.data());
       const float* x = p.x.data() + r * cols;
-      Scale scale = c.scope == ScaleScope::per_tensor ? whole : choose_scale(dtype(), x, cols);
+      Scale scale = c.scope == ScaleScope::per_tensor ? all_rows : choose_scale(dtype(), x, cols);
       for (int64_t k = 0; k < cols; ++k) {
         if (block > 0 && k % block == 0) {
           scale = choose_scale(dtype(), x + k, std::min(block, cols - k));
@@ -195,14 +195,14 @@ TEST_P(R16Test, AnyPartOfARowDecodesAsTheWholeRowDoes) {
     SCOPED_TRACE(testing::PrintToString(c));
     const Packed p = pack(dtype(), c.shape, c.scope);
     const int64_t cols = c.shape.cols;
-    std::vector<float> whole(static_cast<size_t>(cols)), part(static_cast<size_t>(cols));
-    r16_decode(p.g, p.data.data(), c.shape.rows - 1, 0, cols, whole.data());
+    std::vector<float> all_rows(static_cast<size_t>(cols)), part(static_cast<size_t>(cols));
+    r16_decode(p.g, p.data.data(), c.shape.rows - 1, 0, cols, all_rows.data());
     for (int64_t k0 = 0; k0 <= cols; k0 += 5) {
       for (int64_t n = 0; n <= cols - k0; n += 3) {
         part.assign(part.size(), -77.0f);
         r16_decode(p.g, p.data.data(), c.shape.rows - 1, k0, n, part.data());
         for (int64_t i = 0; i < n; ++i) {
-          ASSERT_EQ(part[static_cast<size_t>(i)], whole[static_cast<size_t>(k0 + i)])
+          ASSERT_EQ(part[static_cast<size_t>(i)], all_rows[static_cast<size_t>(k0 + i)])
               << k0 << " " << n;
         }
         if (n < cols) {

@@ -42,10 +42,10 @@ TEST_F(EvolveVerb, FindsANetworkForSamplesThatOtherVerbsUse) {
   EXPECT_THAT(ran.out, StartsWith("generation    0  best "));
   EXPECT_THAT(ran.out, HasSubstr("best fitness "));
   EXPECT_THAT(ran.out, HasSubstr("validation accuracy "));
-  const std::string picture = folder_.read("fruit.svg");
-  EXPECT_THAT(picture, StartsWith("<svg"));
-  EXPECT_THAT(picture, HasSubstr("species 0"));
-  EXPECT_THAT(picture, testing::EndsWith("</svg>\n"));
+  const std::string svg_text = folder_.read("fruit.svg");
+  EXPECT_THAT(svg_text, StartsWith("<svg"));
+  EXPECT_THAT(svg_text, HasSubstr("species 0"));
+  EXPECT_THAT(svg_text, testing::EndsWith("</svg>\n"));
   // Chance is 25 %.
   const Ran eval = run_loom("eval " + net + " '" + kFruit + "' --json");
   ASSERT_EQ(eval.code, 0) << eval.err;

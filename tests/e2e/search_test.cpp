@@ -120,7 +120,7 @@ TEST_F(Searching, ErrorsAreOneLine) {
       {"--try rate", "give OPTION=VALUES"},
       {"--try rate=3..1", "two numbers that rise"},
       {"--try rate=0..1:log", "begins above 0"},
-      {"--try rate=0.1 --try rate=0.2", "stands twice"},
+      {"--try rate=0.1 --try rate=0.2", "occurs twice"},
       {"--try rate=0.1..0.2 --method grid", "takes values, no range"},
       {"--try rate=0.1 --method best", "there are random, grid, halving"},
       {"--try raet=0.1", "the first trial (raet=0.1) failed"},

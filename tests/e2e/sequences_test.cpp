@@ -71,7 +71,7 @@ TEST_F(SequencesOfFiles, ErrorsAreOneLine) {
   } cases[] = {
       {"--header yes", "must be 4 for the network's input"},
       {"--lengths length --header yes", "no column 'length' for the lengths of samples"},
-      {"--lengths side --header yes", "the lengths of samples stand in the last column"},
+      {"--lengths side --header yes", "the lengths of samples are in the last column"},
   };
   for (const auto& c : cases) {
     const Ran ran = run_loom("train " + net_ + " " + data + " --quiet " + c.arguments);

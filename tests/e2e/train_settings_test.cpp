@@ -61,7 +61,7 @@ TEST_F(Settings, ErrorsAreOneLine) {
   } cases[] = {
       {"--sample-weights w", "label -100 must be an integer from 0 to 2"},
       {"--sample-weights nothing --ignore-label -100", "no column 'nothing' for the weights"},
-      {"--sample-weights 4 --ignore-label -100", "stand in the last column"},
+      {"--sample-weights 4 --ignore-label -100", "are in the last column"},
       {"--sample-weights w --ignore-label -100 --class-weights 1,2",
        "2 class weights, must be 3, one for each class"},
       {"--class-weights 1,x", "--class-weights is x, must be a number"},

@@ -308,7 +308,7 @@ TEST(ArchitectureSearches, FilesThatAreCutOrTurnedEndInAPopulationOrAnError) {
   ArchitectureSpec spec;
   spec.population = 2;
   Architectures all = Architectures::create(seed, spec).value();
-  ASSERT_TRUE(all.tell(all.breed()).ok());
+  ASSERT_TRUE(all.advance(all.breed()).ok());
   const std::string whole = all.text();
   ASSERT_TRUE(Architectures::from_text(whole, "x").ok());
   for (size_t n = 0; n < whole.size(); n += 37)

@@ -319,11 +319,11 @@ TEST(GgufWriter, RefusesWhatNoReaderWouldTake) {
     EXPECT_EQ(status.error().str(), row.error);
   }
   const GgufOutput t = tensor_of("t", "F32", {1}, "abcd");
-  EXPECT_EQ(write_gguf_to(ignore, {}, {t, t}).error().str(), "t: stands twice");
+  EXPECT_EQ(write_gguf_to(ignore, {}, {t, t}).error().str(), "t: occurs twice");
   GgufMetadata twice;
   twice.u32("k", 1);
   twice.u32("k", 2);
-  EXPECT_EQ(write_gguf_to(ignore, twice, {}).error().str(), "k: stands twice");
+  EXPECT_EQ(write_gguf_to(ignore, twice, {}).error().str(), "k: occurs twice");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ const Bad kDocuments[] = {
     {net(R"({"type":"Dense","activation":"ReLU","input_height":2,"output_height":2},)"
          R"({"type":"Residual"})",
          2),
-     "at byte 146: layers[1]: stands at (0, 0, 0, 0) like layers[0]"},
+     "at byte 146: layers[1]: is at (0, 0, 0, 0) like layers[0]"},
 };
 
 const Bad kFields[] = {
@@ -88,13 +88,13 @@ const Bad kFields[] = {
      "at byte 165: layers[0].parallel_branches: a Dense has no such layers"},
     {dense(R"(,"mask":[1])"), "at byte 153: layers[0].mask: expected true or false, found 1"},
     {dense(R"(,"mask":[],"scale":1)"),
-     "at byte 163: layers[0].scale: mask and scale stand in files of two kinds, an architecture "
+     "at byte 163: layers[0].scale: mask and scale are in files of two kinds, an architecture "
      "and a checkpoint; no file has both"},
     {dense(R"(,"scale":1,"target_x":0)"),
-     "at byte 166: layers[0].target_x: scale and target_x stand in files of two kinds, an "
+     "at byte 166: layers[0].target_x: scale and target_x are in files of two kinds, an "
      "architecture and a checkpoint; no file has both"},
     {one(R"("type":"Softmax","softmax_type":"Masked","mask":[true])"),
-     "at byte 123: layers[0].mask: softmax_type as text and mask stand in files of two kinds, an "
+     "at byte 123: layers[0].mask: softmax_type as text and mask are in files of two kinds, an "
      "architecture and a checkpoint; no file has both"},
     {one(R"("type":"Softmax","softmax_type":10)"),
      "at byte 107: layers[0].softmax_type: expected the name of a softmax or a number from 0 to 9, "

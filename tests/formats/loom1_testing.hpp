@@ -1,5 +1,5 @@
-// A small writer of the original's files, made only from their documentation (it shares no code
-// with the reader), and a function that runs a loaded network.
+// A small writer of the original's files, and a function that runs a loaded network. It was made
+// only from their documentation, and shares no code with the reader.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -58,24 +58,24 @@ TEST(BadOnnx, IsRefusedForItsFraming) {
   no_opset.integer(1, 9);
   no_opset.message(7, Wire());
   check({
-      {"", "at byte 0: ModelProto: has no graph: this is no ONNX model"},
+      {"", "at byte 0: ModelProto: has no graph: this is not an ONNX model"},
       {"hello, world", "at byte 2: ModelProto: field 13 is a group, which is not read"},
       {"\x80", "at byte 1: ModelProto needs 1 bytes, 0 remain; copy or download it again"},
       {cut(onnx_wire_model(), 1),
        "at byte 78: ModelProto: field 8 needs 2 bytes, 1 remain; copy or download it again"},
       {no_opset.str(),
-       "at byte 0: ModelProto: has no ir_version or no opset_import: this is no ONNX model"},
+       "at byte 0: ModelProto: has no ir_version or no opset_import: this is not an ONNX model"},
       {onnx_wire_model() + "\x3B", "at byte 80: ModelProto: field 7 is a group, which is not read"},
       {onnx_wire_model({}, [](Wire& m) { m.message(7, Wire()); }),
-       "at byte 80: ModelProto.graph: stands twice"},
+       "at byte 80: ModelProto.graph: occurs twice"},
       {onnx_wire_model({}, [](Wire& m) { m.integer(1, 9); }),
-       "at byte 80: ModelProto.ir_version: stands twice"},
+       "at byte 80: ModelProto.ir_version: occurs twice"},
       {onnx_wire_model({}, [](Wire& m) { m.text(1, "9"); }),
-       "at byte 80: ModelProto.ir_version: stands twice"},
+       "at byte 80: ModelProto.ir_version: occurs twice"},
       {onnx_wire_model({}, [](Wire& m) { m.message(8, opset("", 17)); }),
-       "at byte 80: ModelProto.opset_import: '' stands twice"},
+       "at byte 80: ModelProto.opset_import: '' occurs twice"},
       {onnx_wire_model({}, [](Wire& m) { m.message(8, opset("ai.onnx", 17)); }),
-       "at byte 80: ModelProto.opset_import: '' stands twice"},
+       "at byte 80: ModelProto.opset_import: '' occurs twice"},
       {onnx_wire_model({}, [](Wire& m) { m.integer(8, 1); }),
        "at byte 80: ModelProto.OperatorSetIdProto: expected a string or message, found a varint"},
       {onnx_wire_model({}, [](Wire& m) { m.integer(14, 1); }),
@@ -110,14 +110,14 @@ TEST(BadOnnx, IsRefusedForItsGraph) {
   };
   check({
       {onnx_wire_model([](Wire& g) { g.text(2, "again"); }),
-       "at byte 24: GraphProto.name: stands twice"},
+       "at byte 24: GraphProto.name: occurs twice"},
       {onnx_wire_model([](Wire& g) { g.message(1, Wire()); }),
        "at byte 26: NodeProto: has no op_type"},
       {onnx_wire_model([](Wire& g) { g.integer(1, 7); }),
        "at byte 24: GraphProto.NodeProto: expected a string or message, found a varint"},
       {onnx_wire_model(
            [](Wire& g) { g.message(1, onnx_wire_node([](Wire& n) { n.text(4, "Add"); })); }),
-       "at byte 41: NodeProto.name, op_type or domain: stands twice"},
+       "at byte 41: NodeProto.name, op_type or domain: occurs twice"},
       {onnx_wire_model(
            [](Wire& g) { g.message(1, onnx_wire_node([](Wire& n) { n.text(1, "\xC0\x80"); })); }),
        "at byte 41: NodeProto.inputs and outputs: invalid UTF-8"},
@@ -130,10 +130,12 @@ TEST(BadOnnx, IsRefusedForItsGraph) {
        }),
        "at byte 39: Dimension: has both dim_value and dim_param"},
       {typed(4),
-       "value 'v' is no plain tensor; sequences, maps, optionals and sparse tensors are not read",
+       "value 'v' is not a plain tensor; sequences, maps, optionals and sparse tensors are not "
+       "read",
        Code::unsupported},
       {typed(8),
-       "value 'v' is no plain tensor; sequences, maps, optionals and sparse tensors are not read",
+       "value 'v' is not a plain tensor; sequences, maps, optionals and sparse tensors are not "
+       "read",
        Code::unsupported},
       {onnx_wire_model([](Wire& g) {
          g.message(13, onnx_wire_value("v", [](Wire& shape) {
@@ -173,15 +175,15 @@ TEST(BadOnnx, IsRefusedForItsTensors) {
       {fields({1}, 0, raw(4)), "tensor 'w': data type 0 is not read", Code::unsupported},
       {fields({1}, 8, raw(4)), "tensor 'w': data type 8 is not read", Code::unsupported},
       {fields({1}, 14, raw(8)), "tensor 'w': data type 14 is not read", Code::unsupported},
-      {fields({1}, -1, raw(4)), "at byte 32: TensorProto.data_type: -1 is no type"},
+      {fields({1}, -1, raw(4)), "at byte 32: TensorProto.data_type: -1 is not a type"},
       {fields({1}, 1,
               [](Wire& t) {
                 t.floats(4, {1});
                 t.text(9, "1234");
               }),
-       at + "values stand in more than one place, or not in that of float"},
+       at + "values are in more than one field, or not in that of float"},
       {fields({1}, 1, [](Wire& t) { t.integers(7, {1}); }),
-       at + "values stand in more than one place, or not in that of float"},
+       at + "values are in more than one field, or not in that of float"},
       {fields({2}, 1,
               [](Wire& t) {
                 t.floats(4, {1, 2, 3});
@@ -199,13 +201,13 @@ TEST(BadOnnx, IsRefusedForItsTensors) {
       {fields({1}, 1, [](Wire& t) { t.message(3, Wire()); }),
        "at byte 34: TensorProto.segment: tensors in pieces are not read"},
       {fields({1}, 1, [](Wire& t) { t.text(8, "again"); }),
-       "at byte 34: TensorProto.name: stands twice"},
+       "at byte 34: TensorProto.name: occurs twice"},
       {fields({1}, 1,
               [](Wire& t) {
                 t.text(9, "1234");
                 t.text(9, "1234");
               }),
-       "at byte 40: TensorProto.raw_data: stands twice"},
+       "at byte 40: TensorProto.raw_data: occurs twice"},
   });
 }
 
@@ -240,7 +242,7 @@ TEST(BadOnnx, IsRefusedForItsAttributes) {
          a.integer(3, 1);
          a.integer(20, 2);
        }),
-       "at byte 48: AttributeProto.value: stands twice"},
+       "at byte 48: AttributeProto.value: occurs twice"},
       {named([](Wire& a) { a.integer(20, 4); }),
        "at byte 43: AttributeProto: attribute 'a' has no tensor"},
       {named([](Wire& a) {
@@ -255,7 +257,7 @@ TEST(BadOnnx, IsRefusedForItsAttributes) {
        subgraph, Code::unsupported},
       {named([](Wire& a) { a.text(21, "outer"); }),
        "at byte 46: AttributeProto.ref_attr_name: attributes of functions are not read"},
-      {named([](Wire& a) { a.text(1, "b"); }), "at byte 46: AttributeProto.name: stands twice"},
+      {named([](Wire& a) { a.text(1, "b"); }), "at byte 46: AttributeProto.name: occurs twice"},
       {onnx_wire_model([](Wire& g) {
          g.message(1, onnx_wire_node([](Wire& n) {
                      Wire a;
@@ -265,7 +267,7 @@ TEST(BadOnnx, IsRefusedForItsAttributes) {
                      n.message(5, a);
                    }));
        }),
-       "at byte 49: NodeProto.attribute: 'a' stands twice"},
+       "at byte 49: NodeProto.attribute: 'a' occurs twice"},
   });
 }
 
@@ -325,8 +327,8 @@ TEST(BadOnnx, NeverLeavesTheFolderOfTheModel) {
       {{{"location", "up/outside.bin"}}, link},  // the same of a folder
       {{{"location", "hard.bin"}}, link},        // CVE-2026-34446
       {{{"location", "short.bin"}}, "has 4 bytes; a tensor needs 8 from byte 0"},
-      {{{"location", "short.bin"}, {"offset", "18446744073709551615"}}, "must be a whole number"},
-      {{{"location", "short.bin"}, {"offset", "-1"}}, "must be a whole number"},  // CVE-2026-34445
+      {{{"location", "short.bin"}, {"offset", "18446744073709551615"}}, "must be an integer"},
+      {{{"location", "short.bin"}, {"offset", "-1"}}, "must be an integer"},  // CVE-2026-34445
       {{{"location", "short.bin"}, {"offset", "9223372036854775807"}}, "a tensor needs 8 from"},
       {{{"location", "short.bin"}, {"length", "4"}}, "its data have 4 bytes, its shape needs 8"},
       {{{"location", "none.bin"}}, "No such file"},
@@ -394,7 +396,7 @@ TEST(BadOnnx, NeverOpensWhatItsTensorsName) {
       if (entries.empty()) t.integer(14, 1);  // data_location alone
     });
     check({{file,
-            "tensor 'w' keeps its data in another file; Loom opens no path that stands in a model: "
+            "tensor 'w' keeps its data in another file; Loom opens no path from a model: "
             "save the model with its data inside",
             Code::unsupported}});
   }
@@ -409,7 +411,7 @@ TEST(BadOnnx, NeverOpensWhatItsTensorsName) {
     a.integer(20, 4);
   });
   check({{hidden,
-          "tensor 'w' keeps its data in another file; Loom opens no path that stands in a model: "
+          "tensor 'w' keeps its data in another file; Loom opens no path from a model: "
           "save the model with its data inside",
           Code::unsupported}});
 }

@@ -111,9 +111,9 @@ TEST(OnnxFolds, RefuseWhatTheStandardLeavesOpenAndWhatIsTooLarge) {
     std::string why;
   };
   const std::vector<Bad> rows = {
-      {node("Add"), {ends, list({1})}, "computes with a whole number beyond 2^53"},
-      {node("Mul"), {list({kEnd / 2}), list({4})}, "computes with a whole number beyond 2^53"},
-      {node("Div"), {list({1}), list({0})}, "divides a whole number by 0"},
+      {node("Add"), {ends, list({1})}, "computes with an integer beyond 2^53"},
+      {node("Mul"), {list({kEnd / 2}), list({4})}, "computes with an integer beyond 2^53"},
+      {node("Div"), {list({1}), list({0})}, "divides an integer by 0"},
       {node("Pow"),
        {constant({}, {50000}, OnnxType::i32), constant({}, {2})},
        "makes int32 of a number that it cannot hold"},

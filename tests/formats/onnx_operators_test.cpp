@@ -339,7 +339,7 @@ TEST(OnnxOperators, ExpandConstantsForEverySample) {
                 {1, 2, 3, 4, 5, 6, 7, 8}, {7, 8, 1, 2, 3, 4, 7, 8, 5, 6, 7, 8});
 }
 
-// Samples of a file for two, which lie side by side in rows, one after the other, or mixed. Three
+// Samples of a file for two, which are side by side in rows, one after the other, or mixed. Three
 // go through the network.
 TEST(OnnxOperators, FindABatchThatTheFileFixesInItsShapes) {
   const std::vector<OnnxTensor> constants = {

@@ -78,7 +78,7 @@ TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
       {node("MatMul", {"w", "x"}),
        "node 'n' (MatMul): MatMul: [4, 4] times [batch, 4]: sums of 4 and of batch values do not "
        "fit"},
-      {node("Gemm", {"x", "b"}), "node 'n' (Gemm): weights that are no matrix"},
+      {node("Gemm", {"x", "b"}), "node 'n' (Gemm): weights that are not a matrix"},
       {node("Gemm", {"x", "w", "one5"}),
        "node 'n' (Gemm): its input 'one5' is made by no node before it, or is an output Loom does "
        "not compute"},
@@ -137,10 +137,10 @@ TEST(OnnxRefusals, NameWhatTheModelAsksFor) {
       ids, "node 'n' (Relu): computes with the ids of the input; only an embedding reads ids");
   OnnxModel twice = model_of(node("Relu", {"x"}));
   twice.graph.nodes.push_back(twice.graph.nodes[0]);
-  expect_refused(twice, "node 'n' (Relu): its output 'y' stands twice");
+  expect_refused(twice, "node 'n' (Relu): its output 'y' occurs twice");
   OnnxModel same = model_of(node("Relu", {"x"}));
   same.graph.initializers.push_back(same.graph.initializers[0]);
-  expect_refused(same, "initializer 'w' has no name, or stands twice");
+  expect_refused(same, "initializer 'w' has no name, or occurs twice");
   OnnxModel empty = model_of(node("Relu", {"x"}));
   empty.graph.outputs.clear();
   expect_refused(empty, "the model has no output");
@@ -268,8 +268,8 @@ TEST(OnnxRefusals, StopModelsThatGrow) {
     grows.graph.nodes.push_back(n);
   }
   expect_refused(grows,
-                 "node 'n' (Expand): the model makes far more values than it holds; that is no "
-                 "model of Loom's");
+                 "node 'n' (Expand): the model computes far more values than it has; Loom does "
+                 "not import such a model");
 }
 
 TEST(OnnxRefusals, FillNamesTheParameter) {

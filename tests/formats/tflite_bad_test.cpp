@@ -1,4 +1,4 @@
-// Bad TFLite files, each with the exact text of its refusal: what does not lie in the file, what
+// Bad TFLite files, each with the exact text of its refusal: values that are not in the file, what
 // names something that is not there, what contradicts itself, and what means nothing to us.
 #include "base/text.hpp"
 #include "formats/tflite_testing.hpp"
@@ -122,7 +122,7 @@ TEST(BadTflite, IsRefusedForOperatorsThatReadEachOtherInACircle) {
       {tflite_changed([](TfliteMaker& m) {
          m.inputs = {0, 0};
        }),
-       "input 't0' stands twice, or is a constant"},
+       "input 't0' occurs twice, or is a constant"},
   });
 }
 
@@ -145,7 +145,7 @@ TEST(BadTflite, IsRefusedForShapesAndValuesThatContradictEachOther) {
        }),
        "tensor 0: an extent below 0"},
       {tflite_changed([](TfliteMaker& m) { m.tensors[0].dims.assign(9, 1); }),
-       "tensor 0: its shape does not lie in the file, or is too long"},
+       "tensor 0: its shape is not in the file, or is too long"},
       {tflite_changed([](TfliteMaker& m) { m.tensors[0].scale = {0}; }),
        "tensor 0: a scale that is not a number above 0"},
       {tflite_changed([](TfliteMaker& m) {
@@ -185,7 +185,8 @@ TEST(BadTflite, IsRefusedByTheNameOfWhatIsNotRead) {
   };
   check_tflite({
       {op(kCustom, "TFLite_Detection_PostProcess"),
-       "operator 0 (CUSTOM): 'TFLite_Detection_PostProcess' is no operator of TFLite's own, and "
+       "operator 0 (CUSTOM): 'TFLite_Detection_PostProcess' is not an operator of TFLite itself, "
+       "and "
        "what it "
        "computes is not in the file",
        Code::unsupported},

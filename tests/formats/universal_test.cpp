@@ -583,7 +583,7 @@ TEST(Universal, EveryTensorOfABlockMustBeKnown) {
   EXPECT_EQ(infer(make(s)).error().str(),
             "f: what 'model.layers.0.pre_feedforward_layernorm' does in its block is not known");
   s.back() = {"transformer.wpe.weight", {32, 16}};
-  EXPECT_EQ(infer(make(s)).error().str(), "f: where 'transformer.wpe' stands is not known");
+  EXPECT_EQ(infer(make(s)).error().str(), "f: the position of 'transformer.wpe' is not known");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints the sources of loom_hash, one path or folder a line: the rooms that it links with those
-that they reach, the files that tests/golden/CMakeLists.txt adds with the headers that they include,
-and the files that build and run them. Changes elsewhere do not change its hashes."""
+"""Prints the sources of loom_hash, one path or folder a line. They are the linked rooms with those
+that they reach, and the files that tests/golden/CMakeLists.txt adds, with their headers. The files
+that build and run them are sources too. Changes elsewhere do not change its hashes."""
 
 import re
 import sys

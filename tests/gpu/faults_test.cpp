@@ -27,7 +27,7 @@ const std::string kModel = loom_test::source_path("models/stories.entity");
   if (loom_test::faulty_webgpu_path().empty() || gpu()->adapter().flavour != "Dawn (2025)") \
   GTEST_SKIP() << "faults are made for the Dawn of 2025 on x86-64"
 
-Ran tell(const std::string& fault, const std::string& more) {
+Ran run_with_fault(const std::string& fault, const std::string& more) {
   const std::string faulty =
       cat("--device gpu --gpu-library '", loom_test::faulty_webgpu_path(), "' ");
   const std::string before =
@@ -45,8 +45,8 @@ int lines(const std::string& text) {
 
 TEST(GpuFaults, ATextGoesOnOnTheCpuWhenTheDeviceIsLost) {
   LOOM_NEEDS_FAULTS();
-  const Ran cpu = tell("", "");
-  const Ran ran = tell("lose:4", "");
+  const Ran cpu = run_with_fault("", "");
+  const Ran ran = run_with_fault("lose:4", "");
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, cpu.out);
   EXPECT_THAT(ran.err, StartsWith("loom: note: the GPU failed, the CPU goes on: "));
@@ -57,9 +57,9 @@ TEST(GpuFaults, ATextGoesOnOnTheCpuWhenTheDeviceIsLost) {
 TEST(GpuFaults, ATextThatIsDrawnGoesOnOnTheCpuToo) {
   LOOM_NEEDS_FAULTS();
   const std::string drawn = "--temperature 0.8 --top-k 40 --seed 3";
-  const Ran cpu = tell("", drawn);
+  const Ran cpu = run_with_fault("", drawn);
   for (const char* fault : {"lose:4", "lose:9"}) {
-    const Ran ran = tell(fault, drawn);
+    const Ran ran = run_with_fault(fault, drawn);
     EXPECT_EQ(ran.code, 0);
     EXPECT_EQ(ran.out, cpu.out) << fault;
     EXPECT_THAT(ran.err, HasSubstr("the GPU was lost")) << fault;
@@ -69,8 +69,8 @@ TEST(GpuFaults, ATextThatIsDrawnGoesOnOnTheCpuToo) {
 
 TEST(GpuFaults, StrictlyALostDeviceIsOneLineAndTheTextSoFarStays) {
   LOOM_NEEDS_FAULTS();
-  const Ran cpu = tell("", "");
-  const Ran ran = tell("lose:8", "--strict");
+  const Ran cpu = run_with_fault("", "");
+  const Ran ran = run_with_fault("lose:8", "--strict");
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(cpu.out, StartsWith(ran.out));
   EXPECT_GT(ran.out.size(), std::string("Once upon a time").size());
@@ -80,19 +80,19 @@ TEST(GpuFaults, StrictlyALostDeviceIsOneLineAndTheTextSoFarStays) {
 
 TEST(GpuFaults, AKernelThatDoesNotCompile) {
   LOOM_NEEDS_FAULTS();
-  const Ran strict = tell("shader:2", "--strict");
+  const Ran strict = run_with_fault("shader:2", "--strict");
   EXPECT_EQ(strict.code, 1);
   EXPECT_THAT(strict.err, AllOf(HasSubstr("does not compile on "), StartsWith("loom: kernel ")));
   EXPECT_EQ(lines(strict.err), 1) << strict.err;
-  const Ran ran = tell("shader:2", "");
+  const Ran ran = run_with_fault("shader:2", "");
   EXPECT_EQ(ran.code, 0);
-  EXPECT_EQ(ran.out, tell("", "").out);
+  EXPECT_EQ(ran.out, run_with_fault("", "").out);
   EXPECT_EQ(lines(ran.err), 1) << ran.err;
 }
 
 TEST(GpuFaults, MemoryThatIsNotThere) {
   LOOM_NEEDS_FAULTS();
-  const Ran ran = tell("buffer:1000000", "");
+  const Ran ran = run_with_fault("buffer:1000000", "");
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.out, IsEmpty());
   EXPECT_THAT(ran.err, HasSubstr(" bytes of GPU memory"));
@@ -101,7 +101,7 @@ TEST(GpuFaults, MemoryThatIsNotThere) {
 
 TEST(GpuFaults, AnAdapterBelowTheLimits) {
   LOOM_NEEDS_FAULTS();
-  const Ran ran = tell("limits", "");
+  const Ran ran = run_with_fault("limits", "");
   EXPECT_EQ(ran.code, 4);
   EXPECT_THAT(ran.out, IsEmpty());
   EXPECT_THAT(ran.err, AllOf(HasSubstr("4 storage buffers"), HasSubstr("use the CPU")));

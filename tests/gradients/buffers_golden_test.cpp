@@ -11,7 +11,7 @@
 namespace loom::core::test {
 namespace {
 
-// Two values per channel may lie close to each other: their mean is rounded once, their distance
+// Two values per channel may be close to each other: their mean is rounded once, their distance
 // not.
 constexpr double kForward = 5e-5, kBackward = 1e-4;
 

@@ -77,7 +77,7 @@ class GradientRig {
     return 2.0 * Rng(11, stream).uniform(static_cast<uint64_t>(i)) - 1.0;
   }
 
-  // Element i of a parameter where it lies: plain, or wide R16.
+  // Element i of a parameter in memory: plain, or wide R16.
   double* value_of(int p, int64_t i) {
     const Tensor& t = network_->params()[static_cast<size_t>(p)].tensor;
     if (t.layout == Layout::plain) return t.values<double>() + i;

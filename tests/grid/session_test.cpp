@@ -146,10 +146,10 @@ TEST(Session, APassInTwoCallsReadsTheSameFeedbackAsInOne) {
       grid.put({0, 0, 1, 0}, {layer(LayerKind::residual, {}), {}, Link{{0, 0, 0, 0}, true}}).ok());
   ASSERT_TRUE(
       grid.put({0, 0, 2, 0}, {layer(LayerKind::residual, {}), {}, Link{{0, 0, 1, 0}, true}}).ok());
-  Runner whole(grid, Shape{2, 4}), split(grid, Shape{2, 4});
+  Runner full(grid, Shape{2, 4}), split(grid, Shape{2, 4});
   for (int pass = 0; pass < 3; ++pass) {
-    const std::vector<float> want = *whole.run(Shape{2, 4}, pass);
-    const Result<Tensor> half = split.run(whole.input(Shape{2, 4}), 0, 2);
+    const std::vector<float> want = *full.run(Shape{2, 4}, pass);
+    const Result<Tensor> half = split.run(full.input(Shape{2, 4}), 0, 2);
     ASSERT_TRUE(half.ok()) << half.error().str();
     const Result<Tensor> y = split.run(*half, 2, 3);
     ASSERT_TRUE(y.ok()) << y.error().str();

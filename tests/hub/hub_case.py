@@ -1,4 +1,5 @@
-"""What the tests of models from a hub share: the program, a cache of its own, a hub of ours."""
+"""Code that the tests of models from a hub share: the program, a cache of its own, a hub of
+ours."""
 
 import os
 import random

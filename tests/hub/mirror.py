@@ -77,7 +77,7 @@ class Mirror:
             server.server_close()
 
     def add(self, name: str, files: dict[str, bytes], lfs=None, **more) -> Repo:
-        """Files that `lfs` names lie at another port; None: those of weights."""
+        """Files that `lfs` names are at another port; None: those of weights."""
         if lfs is None:
             lfs = {p for p in files if p.endswith((".safetensors", ".gguf", ".bin"))}
         text = json.dumps(sorted((p, git_hash(d)) for p, d in files.items()))

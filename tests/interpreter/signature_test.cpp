@@ -93,8 +93,10 @@ TEST(Signatures, NameLayersByKindAndFunction) {
   struct Row {
     std::string_view op, kind, function;
   };
-  for (const Row& row : {Row{"ReduceLogSum", "reduce", "log_sum"}, Row{"Flatten", "view", ""},
-                         Row{"MaxPool", "pool", "max"}, Row{"Atan", "", ""}, Row{"None", "", ""}}) {
+  for (const Row& row :
+       {Row{"ReduceLogSum", "reduce", "log_sum"}, Row{"Flatten", "view", ""},
+        Row{"MaxPool", "pool", "max"}, Row{"Gemm", "dense", ""},
+        Row{"LogSoftmax", "softmax", "log"}, Row{"Atan", "", ""}, Row{"None", "", ""}}) {
     EXPECT_EQ(layer_of(row.op).kind, row.kind) << row.op;
     EXPECT_EQ(layer_of(row.op).function, row.function) << row.op;
   }

@@ -187,7 +187,7 @@ TEST(Npy, RefusesWhatItIsNot) {
        "f: at byte 65: an array [2] of f32 takes 8 bytes, 4 remain"},
       {"{'descr': '<f4', 'fortran_order': False}",
        "f: at byte 50: NPY header: descr, fortran_order or shape is absent"},
-      {"{'descr': '<f4', 'descr': '<f4'}", "f: at byte 35: NPY header: 'descr' stands twice"},
+      {"{'descr': '<f4', 'descr': '<f4'}", "f: at byte 35: NPY header: 'descr' occurs twice"},
       {"{'descr': '<f4', 'extra': 1}", "f: at byte 35: NPY header: unknown key 'extra'"},
       {"{'descr': '<f4', 'shape': (-1,)}",
        "f: at byte 37: NPY header: expected an extent, an integer below 2^63"},

@@ -194,8 +194,8 @@ TEST(BadEntities, AreRefusedForTheMembersOfABlob) {
            "at byte 173: blobs[0]: hash must be 32 hex digits"),
       blob({{"hash", cat("\"", std::string(33, '0'), "\"")}},
            "at byte 173: blobs[0]: hash must be 32 hex digits"),
-      blob({{"dtype", ""}}, at + "dtype must stand with all layouts but text"),
-      blob({{"layout", "\"text\""}}, at + "dtype must stand with all layouts but text"),
+      blob({{"dtype", ""}}, at + "dtype is needed with all layouts but text"),
+      blob({{"layout", "\"text\""}}, at + "dtype is needed with all layouts but text"),
       blob({{"dtype", "\"float33\""}}, "at byte 122: blobs[0]: dtype is not a number type"),
       blob({{"dtype", "\"f32\""}}, "at byte 122: blobs[0]: dtype is not a number type"),
       blob({{"dtype", "\"Float32\""}}, "at byte 122: blobs[0]: dtype is not a number type"),
@@ -262,7 +262,7 @@ TEST(BadEntities, AreRefusedForOffsetsAndLengths) {
            "at byte 85: blobs[0] w: its 9223372036854775807" + fit),
       blob({{"length", "4"}}, "at byte 85: blobs[0] w: has 4 bytes, its shape needs 8"),
       {entity_file(with_blobs(blob_item(kPayload)), kPayload.substr(0, 32)),
-       "at byte 85: blobs[0] w: its padding lies beyond the end of the file"},
+       "at byte 85: blobs[0] w: its padding is beyond the end of the file"},
       {entity_file(with_blobs(blob_item(kPayload)), kPayload + "x"),
        "at byte 320: 1 bytes follow the last blob"},
   });
@@ -285,8 +285,8 @@ TEST(BadEntities, AreRefusedForOverlapsHolesAndNamesThatStandTwice) {
       second({{"offset", "0"}}, at + "x: offset is 0, must be 64"),
       second({{"offset", "8"}}, at + "x: offset is 8, must be 64"),
       second({{"offset", "128"}}, at + "x: offset is 128, must be 64"),
-      second({{"path", "\"w\""}}, at + "w: the path stands twice"),
-      second({{"path", "\"\\u0077\""}}, at + "w: the path stands twice"),
+      second({{"path", "\"w\""}}, at + "w: the path occurs twice"),
+      second({{"path", "\"\\u0077\""}}, at + "w: the path occurs twice"),
       second({{"path", "\"a\\nb\""}, {"offset", "1"}}, at + "a\\x0ab: offset is 1, must be 64"),
   });
 }

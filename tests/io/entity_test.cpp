@@ -338,7 +338,7 @@ TEST(WriteEntity, RefusesWhatTheReaderWouldRefuse) {
   } rows[] = {
       {JsonValue::object(),
        {plain("a", Shape{0}), plain("a", Shape{0})},
-       "f: blobs[1] a: the path stands twice"},
+       "f: blobs[1] a: the path occurs twice"},
       {JsonValue::object(), {plain("", Shape{0})}, "a blob's path must have 1 to 1024 bytes"},
       {JsonValue::object(), {plain("a\xFF", Shape{0})}, "a\xFF: a blob's path must be UTF-8"},
       {JsonValue::object(), {plain("a", Shape{-1})}, "a: the shape is too large, or below zero"},

@@ -194,14 +194,14 @@ TEST(JsonRefuses, DuplicateKeys) {
 
 TEST(Json, FindsTheDuplicateAmongManyKeysWhereverItIs) {
   for (const int count : {15, 16, 17, 18, 33, 1000, 5000}) {
-    for (const int twin : {0, 1, count / 2, count - 1}) {
+    for (const int repeated : {0, 1, count / 2, count - 1}) {
       std::string text = "{";
       for (int i = 0; i < count; ++i) text += cat("\"key number ", i, "\":", i, ",");
       ASSERT_TRUE(parse_json(text + "\"x\":{}}", "t").ok()) << count;
       const size_t at = text.size();
-      const auto bad = parse_json(text + cat("\"key number ", twin, "\":0}"), "t");
+      const auto bad = parse_json(text + cat("\"key number ", repeated, "\":0}"), "t");
       expect_error(bad, Code::bad_file,
-                   cat("t: at byte ", at, ": duplicate key \"key number ", twin, "\""));
+                   cat("t: at byte ", at, ": duplicate key \"key number ", repeated, "\""));
     }
   }
 }

@@ -126,7 +126,7 @@ TEST(NpyWrite, RefusesWhatCannotBeWritten) {
   bad.type = ElementType::bf16;
   expect_error(npy_bytes(bad), Code::unsupported,
                "x: NumPy has no bf16; convert the array to f32 first");
-  expect_error(npz_bytes({o.out, o.out}), Code::invalid_argument, "x: stands twice");
+  expect_error(npz_bytes({o.out, o.out}), Code::invalid_argument, "x: occurs twice");
   bad = o.out;
   bad.name = "";
   expect_error(npz_bytes({bad}), Code::invalid_argument, "a name of 0 bytes; give it 1 to 1024");

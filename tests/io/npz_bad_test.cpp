@@ -84,7 +84,7 @@ const std::vector<Bad> kEnds = {
     {"", "at byte 0: not a whole ZIP file: its directory is absent; copy or download it again"},
     {"PK\x05\x06",
      "at byte 4: not a whole ZIP file: its directory is absent; copy or download it again"},
-    {"hello, world, this is no ZIP file at all",
+    {"hello, world, this is not a ZIP file....",
      "at byte 40: not a whole ZIP file: its directory is absent; copy or download it again"},
     {kGood.substr(0, kGood.size() - 1),
      "at byte 169: not a whole ZIP file: its directory is absent; copy or download it again"},
@@ -223,9 +223,9 @@ const std::vector<Bad> kPairs = {
      "at byte 0: the header of 'y.npy' is not what the directory says"},
     {two({.own_name = "x.npy"}, {.name = "x.npz", .local = 0}),
      "at byte 0: the header of 'x.npz' is not what the directory says"},
-    {two({.packed = 120}, {.name = "y.npy"}), "at byte 97: 'y.npy' lies over another member"},
+    {two({.packed = 120}, {.name = "y.npy"}), "at byte 97: 'y.npy' overlaps another member"},
     {two({.packed = 154, .size = 154}, {.name = "y.npy"}),
-     "at byte 97: 'y.npy' lies over another member"},
+     "at byte 97: 'y.npy' overlaps another member"},
 };
 
 TEST(BadNpz, AreRefusedForTwoMembersThatAreOne) {
@@ -240,7 +240,7 @@ TEST(BadNpz, AreRefusedForAMemberInsideAnother) {
   file.members[0] = {.name = "x.npy", .data = small_npy(100)};
   file.members[0].data.replace(62, 95, inner.substr(0, 95));
   file.members[1] = {.name = "y.npy", .local = 35 + 62};
-  check_bad_npz({file.bytes(), "at byte 97: 'y.npy' lies over another member"});
+  check_bad_npz({file.bytes(), "at byte 97: 'y.npy' overlaps another member"});
 }
 
 // 10 MB of zeros in 10 kB; the directory claims few, or too many for a file.

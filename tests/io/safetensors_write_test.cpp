@@ -47,7 +47,7 @@ TEST(SafetensorsWrite, RefusesWhatTheReaderWould) {
   expect_error(safetensors_bytes({{"a", SafeDType::f32, {1}, bytes_of(four)},
                                   {"a", SafeDType::f32, {1}, bytes_of(four)}},
                                  {}),
-               Code::invalid_argument, "a: stands twice");
+               Code::invalid_argument, "a: occurs twice");
   expect_error(safetensors_bytes({{"a", SafeDType::f64, {INT64_MAX, 2}, {}}}, {}),
                Code::invalid_argument, "a: the shape is too large");
 }

@@ -73,7 +73,7 @@ TEST(DoublePole, FallsWhenNobodyHoldsIt) {
   const int64_t steps = balance(still, pole_start(), 1000);
   EXPECT_GT(steps, 20);
   EXPECT_LT(steps, 200);
-  EXPECT_EQ(balance(still, {}, 1000), 1000);  // upright, it stands
+  EXPECT_EQ(balance(still, {}, 1000), 1000);  // upright, it stays
   EXPECT_LT(pole_fitness(still), 0.1);
   EXPECT_TRUE(failed({.x = 2.5}));
   EXPECT_TRUE(failed({.short_angle = -0.7}));

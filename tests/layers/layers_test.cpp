@@ -177,7 +177,7 @@ TEST_P(Attention, GivesTheSameBitsForAPromptInPieces) {
   constexpr int kWidth = 24, kRows = 21;
   LayerRig rig(attention_layer(c, kWidth), Shape{1, kRows, kWidth});
   const auto x = random_values(kRows * kWidth, 6);
-  const auto whole = rig.run(x, Shape{1, kRows, kWidth});
+  const auto full = rig.run(x, Shape{1, kRows, kWidth});
   for (int piece : {1, 4, 13}) {
     rig.session().rewind(0);
     std::vector<float> joined;
@@ -188,7 +188,7 @@ TEST_P(Attention, GivesTheSameBitsForAPromptInPieces) {
       joined.insert(joined.end(), y.begin(), y.end());
       rig.session().advance(n);
     }
-    EXPECT_EQ(joined, whole) << "pieces of " << piece;
+    EXPECT_EQ(joined, full) << "pieces of " << piece;
   }
 }
 

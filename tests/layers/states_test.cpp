@@ -142,8 +142,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, CarriedStates, ::testing::Range(0, 40));
 
 TEST_P(CarriedStates, ThroughPortsGiveTheBitsOfOneRun) {
   for (const Isa isa : available_isas()) {
-    Runner whole(c.layer(false, false), c, isa), parts(c.ports(), c, isa);
-    const std::vector<float> want = whole.step(c, x, 0, c.steps);
+    Runner full(c.layer(false, false), c, isa), parts(c.ports(), c, isa);
+    const std::vector<float> want = full.step(c, x, 0, c.steps);
     std::vector<std::vector<float>> states(
         static_cast<size_t>(c.parts()), std::vector<float>(static_cast<size_t>(c.state().count())));
     std::vector<float> pieces[2];
@@ -162,9 +162,9 @@ TEST_P(CarriedStates, ThroughPortsGiveTheBitsOfOneRun) {
 }
 
 TEST_P(CarriedStates, ThroughSessionsGiveTheBitsOfOneRun) {
-  Runner whole(c.layer(false, false), c, best_isa()), first(c.layer(false, false), c, best_isa()),
+  Runner full(c.layer(false, false), c, best_isa()), first(c.layer(false, false), c, best_isa()),
       second(c.layer(false, false), c, best_isa());
-  const std::vector<float> want = whole.step(c, x, 0, c.steps);
+  const std::vector<float> want = full.step(c, x, 0, c.steps);
   const std::vector<float> a = first.step(c, x, 0, c.cut);
   first.session->advance(c.cut);
   std::vector<std::vector<float>> states;

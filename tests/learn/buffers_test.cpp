@@ -184,13 +184,13 @@ TEST(Buffers, OfSharedLayersMoveInTheOrderOfUse) {
   o.observed = true;
   TrainRig rig(grid, Shape{6, 4}, DType::f32, o);
   ASSERT_TRUE(rig.ready());
-  std::vector<Floats> seen(3);
+  std::vector<Floats> snapshots(3);
   rig.step().observe([&](const LayerEvent& e) {
-    if (!e.backward) seen[static_cast<size_t>(e.at.x)] = floats_of(e.values);
+    if (!e.backward) snapshots[static_cast<size_t>(e.at.x)] = floats_of(e.values);
   });
   rig.run(1, 0.0);
   const Statistics first(floats_of(rig.step().x()), Shape{6, 4}, 6, 1e-5);
-  const Statistics second(seen[1], Shape{6, 4}, 6, 1e-5);
+  const Statistics second(snapshots[1], Shape{6, 4}, 6, 1e-5);
   const Floats mean = buffer(rig, "running_mean"), var = buffer(rig, "running_var");
   for (size_t c = 0; c < 4; ++c) {
     EXPECT_NEAR(mean[c], 0.5 * (0.5 * first.mean[c]) + 0.5 * second.mean[c], 1e-6);
@@ -220,11 +220,11 @@ TEST(Buffers, AndDropoutGoOnWithTheBitsOfARunThatNeverStopped) {
   for (const int accumulate : {1, 2}) {
     TrainStepOptions o;
     o.accumulate = accumulate;
-    TrainRig whole(with_everything(), Shape{5, 2, 7}, DType::f32, o);
+    TrainRig full(with_everything(), Shape{5, 2, 7}, DType::f32, o);
     TrainRig first(with_everything(), Shape{5, 2, 7}, DType::f32, o);
     TrainRig second(with_everything(), Shape{5, 2, 7}, DType::f32, o);
-    ASSERT_TRUE(whole.ready() && first.ready() && second.ready());
-    whole.run(11, 0.01);
+    ASSERT_TRUE(full.ready() && first.ready() && second.ready());
+    full.run(11, 0.01);
     first.run(5, 0.01);
     second.run(2, 0.3);  // of no matter
     for (size_t i = 0; i < first.step().state().size(); ++i) {
@@ -235,7 +235,7 @@ TEST(Buffers, AndDropoutGoOnWithTheBitsOfARunThatNeverStopped) {
     }
     ASSERT_TRUE(second.step().restored(first.step().updates(), first.step().pending()).ok());
     second.run(6, 0.01);
-    EXPECT_EQ(second.hash(), whole.hash()) << accumulate;
+    EXPECT_EQ(second.hash(), full.hash()) << accumulate;
   }
 }
 

@@ -64,9 +64,9 @@ TEST(ClipRows, GivesUpAWeightThatItsInputsHardlyUse) {
   ASSERT_TRUE(report.ok()) << report.error().str();
   EXPECT_LT(report->error, 0.7 * report->plain);
   EXPECT_LT(report->kept, 0.9);
-  int given_up = 0;
-  for (size_t r = 0; r < 4; ++r) given_up += m.values[r * 32 + 5] < 0.4f ? 1 : 0;
-  EXPECT_GE(given_up, 3);
+  int num_clipped = 0;
+  for (size_t r = 0; r < 4; ++r) num_clipped += m.values[r * 32 + 5] < 0.4f ? 1 : 0;
+  EXPECT_GE(num_clipped, 3);
 }
 
 TEST(ClipRows, NeverCostsMoreThanPlainRounding) {

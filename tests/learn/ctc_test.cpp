@@ -240,7 +240,7 @@ TEST(CtcTraining, RefusesLabelsThatCannotBeSpelled) {
   };
   const Case cases[] = {{{0, 1}, "not the blank 0"},
                         {{1, 9}, "from 0 to 3"},
-                        {{-1, 2}, "behind the end"},
+                        {{-1, 2}, "after the end"},
                         {{1, 1, 2, 2, 1, 1, 2, 2}, "need 12 rows"}};
   for (const Case& c : cases) {
     Dataset data;

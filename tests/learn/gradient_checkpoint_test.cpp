@@ -82,9 +82,9 @@ TEST_P(GradientCheckpoint, LeavesTheSameBits) {
     return rig.hash();
   };
   for (int accumulate : {1, 3}) {
-    const uint64_t whole = hash(0, accumulate);
+    const uint64_t full = hash(0, accumulate);
     for (int64_t cells : {1, 2, 3, 100}) {
-      EXPECT_EQ(hash(cells, accumulate), whole) << cells << " cells, " << accumulate;
+      EXPECT_EQ(hash(cells, accumulate), full) << cells << " cells, " << accumulate;
     }
   }
 }
@@ -103,9 +103,9 @@ TEST(GradientCheckpoint, OfADeepNetworkNeedsAFractionOfTheMemory) {
     TrainRig rig(grid, Shape{1024, 16}, DType::f32, checkpointed(cells));
     return rig.ready() ? rig.step().arena_bytes() : 0;
   };
-  const int64_t whole = arena(0), six = arena(6);
+  const int64_t full = arena(0), six = arena(6);
   EXPECT_GT(six, 0);
-  EXPECT_LT(six * 3, whole) << six << " of " << whole;
+  EXPECT_LT(six * 3, full) << six << " of " << full;
 }
 
 }  // namespace

@@ -180,11 +180,11 @@ TEST(Kfac, GivesEqualBitsOverThreadsAndInstructionSets) {
 
 TEST(Kfac, GoesOnFromItsStateWithTheSameBits) {
   const TrainStepOptions o = kfac_options(Loss::cross_entropy);
-  TrainRig whole(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, o);
+  TrainRig full(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, o);
   TrainRig half(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, o);
   TrainRig rest(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, o);
-  ASSERT_TRUE(whole.ready() && half.ready() && rest.ready());
-  whole.run(17, 0.05);
+  ASSERT_TRUE(full.ready() && half.ready() && rest.ready());
+  full.run(17, 0.05);
   half.run(8, 0.05);
   ASSERT_EQ(half.step().state().size(), rest.step().state().size());
   for (size_t i = 0; i < half.step().state().size(); ++i) {
@@ -193,7 +193,7 @@ TEST(Kfac, GoesOnFromItsStateWithTheSameBits) {
   }
   ASSERT_TRUE(rest.step().restored(8).ok());
   rest.run(9, 0.05);
-  EXPECT_EQ(rest.hash(), whole.hash());
+  EXPECT_EQ(rest.hash(), full.hash());
 }
 
 TEST(Kfac, RefusesWhatItCannotDo) {

@@ -51,7 +51,7 @@ double norm(const Matrix& a) {
   return std::sqrt(sum);
 }
 
-// What is trained: y = x W' + b under the mean squared error of each row times its weight.
+// The trained network: y = x W' + b under the mean squared error of each row times its weight.
 struct Linear {
   Matrix x, target, weight, w, b;
   Matrix dw, db;
@@ -262,10 +262,10 @@ TEST_P(Layerwise, GoesOnFromItsStateWithTheSameBits) {
   o.lookahead = {3, 0.5};
   o.average = {0.9, 0};
   o.rules.rates = {{"*/bias", 0.5}};
-  TrainRig whole(dense(7, 5), Shape{4, 7}, DType::f32, o);
+  TrainRig full(dense(7, 5), Shape{4, 7}, DType::f32, o);
   TrainRig first(dense(7, 5), Shape{4, 7}, DType::f32, o);
   TrainRig second(dense(7, 5), Shape{4, 7}, DType::f32, o);
-  run(whole, 10, 0.02);
+  run(full, 10, 0.02);
   run(first, 5, 0.02);
   const std::vector<StateTensor>& from = first.step().state();
   const std::vector<StateTensor>& to = second.step().state();
@@ -277,7 +277,7 @@ TEST_P(Layerwise, GoesOnFromItsStateWithTheSameBits) {
   }
   ASSERT_TRUE(second.step().restored(first.step().updates()).ok());
   run(second, 5, 0.02);
-  EXPECT_EQ(second.hash(), whole.hash());
+  EXPECT_EQ(second.hash(), full.hash());
 }
 
 TEST_P(Layerwise, LeavesEverythingAsItIsWhereAStepIsNotFinite) {

@@ -82,10 +82,10 @@ TEST(Lbfgs, ComesToTheMinimumOfLeastSquaresSoonerThanAdam) {
 
 TEST(Lbfgs, GoesOnFromItsStateWithTheSameBits) {
   const GridSpec grid = row_of({dense(6, 9, "tanh"), dense(9, 2)});
-  TrainRig whole(grid, Shape{16, 6}, DType::f32, lbfgs());
+  TrainRig full(grid, Shape{16, 6}, DType::f32, lbfgs());
   TrainRig first(grid, Shape{16, 6}, DType::f32, lbfgs());
   TrainRig second(grid, Shape{16, 6}, DType::f32, lbfgs());
-  whole.run(9, 0.5);
+  full.run(9, 0.5);
   first.run(4, 0.5);
   ASSERT_EQ(first.step().state().size(), second.step().state().size());
   for (size_t i = 0; i < first.step().state().size(); ++i) {
@@ -94,7 +94,7 @@ TEST(Lbfgs, GoesOnFromItsStateWithTheSameBits) {
   }
   ASSERT_TRUE(second.step().restored(4).ok());
   second.run(5, 0.5);
-  EXPECT_EQ(second.hash(), whole.hash());
+  EXPECT_EQ(second.hash(), full.hash());
 }
 
 TEST(Lbfgs, DropsAnUpdateThatIsNotFinite) {

@@ -451,7 +451,7 @@ TEST(PairsTraining, RefusesWhatDoesNotGoWithIt) {
        [](TrainerOptions& o, Dataset&) { o.metrics = {"macro_f1"}; }},
       {"one embedding per sample",
        [](TrainerOptions& o, Dataset&) { o.step.loss.cross_view_only = true; }},
-      {"no label stands there twice",
+      {"no label occurs there twice",
        [](TrainerOptions&, Dataset& d) {
          d.classes = d.samples;
          for (size_t i = 0; i < d.labels.size(); ++i) d.labels[i] = static_cast<int32_t>(i);

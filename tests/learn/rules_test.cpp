@@ -132,11 +132,11 @@ TEST(LearningRules, GoOnFromTheirStateWithTheSameBits) {
     SCOPED_TRACE(rule_name(rule));
     RuleCase c = mlp(rule);
     c.classes = true;
-    TrainRig whole(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
+    TrainRig full(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
     TrainRig half(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
     TrainRig rest(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
-    ASSERT_TRUE(whole.ready() && half.ready() && rest.ready());
-    whole.run(9, 0.05);
+    ASSERT_TRUE(full.ready() && half.ready() && rest.ready());
+    full.run(9, 0.05);
     half.run(4, 0.05);
     for (size_t i = 0; i < half.step().state().size(); ++i) {
       const Tensor& from = half.step().state()[i].tensor;
@@ -144,7 +144,7 @@ TEST(LearningRules, GoOnFromTheirStateWithTheSameBits) {
     }
     ASSERT_TRUE(rest.step().restored(4).ok());
     rest.run(5, 0.05);
-    EXPECT_EQ(rest.hash(), whole.hash());
+    EXPECT_EQ(rest.hash(), full.hash());
   }
 }
 
@@ -337,8 +337,8 @@ TEST(LearningRules, AreRefusedByNameWhereTheyHaveNoSignal) {
     std::string says;
     loom::OptimizerKind optimizer = loom::OptimizerKind::adam;
   } cases[] = {
-      {row_of({dense, norm, dense}), Rule::hebb, 0.6f, "is no Dense"},
-      {row_of({dense, dense, nothing}), Rule::hebb, 0.6f, "is no Dense that stands alone"},
+      {row_of({dense, norm, dense}), Rule::hebb, 0.6f, "is not a Dense"},
+      {row_of({dense, dense, nothing}), Rule::hebb, 0.6f, "is not a Dense layer of its own"},
       {row_of({dense, dense}), Rule::forward_forward, 0.6f, "it is for labels"},
       {row_of({dense, dense}), Rule::dtp, 0.0f, "beta is 0"},
       {row_of({dense, dense}), Rule::dfa, 0.6f, "L-BFGS", loom::OptimizerKind::lbfgs},

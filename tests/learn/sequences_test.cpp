@@ -414,9 +414,9 @@ TEST(Sequences, WhatCannotBeIsRefusedInOneLine) {
   EXPECT_EQ(refused(d), "the dataset has 2 lengths, must have 3 x 1");
 
   ThreadPool pool(1, true);
-  Dataset whole = good;
-  whole.lengths.clear();
-  Trainer trainer = trainer_of(s, whole, 2, reference_ops(), pool);
+  Dataset full = good;
+  full.lengths.clear();
+  Trainer trainer = trainer_of(s, full, 2, reference_ops(), pool);
   const Result<Evaluation> e = trainer.evaluate(good);
   ASSERT_FALSE(e.ok());
   EXPECT_EQ(e.error().message, "this trainer began with whole samples, the dataset has lengths");

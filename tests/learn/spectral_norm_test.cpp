@@ -30,7 +30,7 @@ double shorten(Vector& v, double eps) {
   return length;
 }
 
-// w v, w being [v'.size(), v.size()] as it lies; transposed: w^T v.
+// w v, w being [v'.size(), v.size()] in memory; transposed: w^T v.
 Vector product(const Vector& w, const Vector& v, bool transposed) {
   const size_t cols = transposed ? w.size() / v.size() : v.size(), rows = w.size() / cols;
   Vector out(transposed ? cols : rows);

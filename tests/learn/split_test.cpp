@@ -123,7 +123,7 @@ TEST(Folds, PartTheSamplesAndAreAlikeInEveryClass) {
     std::vector<int32_t> labels;
     for (int64_t i = 0; i < n && classes; ++i)
       labels.push_back(static_cast<int32_t>(std::min(random_integer(0, 7), random_integer(0, 7))));
-    std::vector<int> seen(static_cast<size_t>(n));
+    std::vector<int> visited(static_cast<size_t>(n));
     std::vector<int64_t> sizes;
     std::map<int32_t, std::vector<int64_t>> of_class;
     for (int64_t fold = 0; fold < folds; ++fold) {
@@ -131,7 +131,7 @@ TEST(Folds, PartTheSamplesAndAreAlikeInEveryClass) {
       const Result<SplitDataset> parts = split_dataset(numbered(n, labels), spec);
       ASSERT_TRUE(parts.ok()) << parts.error().str();
       EXPECT_EQ(parts->train.samples + parts->validation.samples, n);
-      for (const float x : parts->validation.inputs) ++seen[static_cast<size_t>(x)];
+      for (const float x : parts->validation.inputs) ++visited[static_cast<size_t>(x)];
       sizes.push_back(parts->validation.samples);
       std::map<int32_t, int64_t> counts = count(parts->validation);
       for (const int32_t label : labels) of_class[label].resize(static_cast<size_t>(folds));
@@ -141,7 +141,7 @@ TEST(Folds, PartTheSamplesAndAreAlikeInEveryClass) {
         EXPECT_EQ(x.back() - x.front() + 1, static_cast<float>(x.size()));
       }
     }
-    EXPECT_EQ(seen, std::vector<int>(static_cast<size_t>(n), 1));
+    EXPECT_EQ(visited, std::vector<int>(static_cast<size_t>(n), 1));
     const auto apart = [](const std::vector<int64_t>& v) {
       return *std::max_element(v.begin(), v.end()) - *std::min_element(v.begin(), v.end());
     };

@@ -214,7 +214,7 @@ TEST(DecoderForms, AreRefusedWhereNoNetworkHasThem) {
   c.residual = ResidualKind::parallel;
   c.gated_mlp = true;
   EXPECT_EQ(decoder_grid(c).error().str(),
-            "a decoder whose attention and MLP stand side by side has an MLP without a gate");
+            "a decoder with parallel attention and MLP has an MLP without a gate");
   c = learned_form(8);
   c.sub_norms = true;
   EXPECT_EQ(decoder_grid(c).error().str(),

@@ -385,8 +385,8 @@ TEST(Generate, TellsTheProbabilityOfEveryToken) {
 
 TEST(Generate, StopsWhereTheListenerSaysSo) {
   GenerateOptions options = tokens(24);
-  int heard = 0;
-  options.on_token = [&](const Token&) { return ++heard < 3; };
+  int num_calls = 0;
+  options.on_token = [&](const Token&) { return ++num_calls < 3; };
   const Output output = run_generate(options);
   EXPECT_EQ(output.result.stop, StopReason::cancelled);
   EXPECT_EQ(output.result.token_ids.size(), 3u);

@@ -1,6 +1,6 @@
 // PagePool: random sequences over few tokens, compared with a simple reference that records the
-// text of each position of each page. Whatever is shared, copied or evicted, a sequence finds its
-// own text.
+// text of each position of each page. A sequence finds its own text, even if pages are shared,
+// copied or evicted.
 #include "llm/sessions/page_pool.hpp"
 
 #include <gtest/gtest.h>

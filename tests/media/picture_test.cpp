@@ -89,16 +89,16 @@ TEST_F(ImageSamples, MeetAnInputAsPillowResizesThem) {
 TEST_F(ImageSamples, ThatAreCutAnywhereAreRefusedInOneLine) {
   Goldens goldens;
   for (int32_t i = 0; i < std::min(goldens.count(), 12); ++i) {
-    const std::vector<std::byte> whole = goldens.file(i);
-    for (size_t size = 0; size + 12 < whole.size(); size += 1 + size / 16) {
-      const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<long>(size));
+    const std::vector<std::byte> integer = goldens.file(i);
+    for (size_t size = 0; size + 12 < integer.size(); size += 1 + size / 16) {
+      const std::vector<std::byte> cut(integer.begin(), integer.begin() + static_cast<long>(size));
       const Result<Image> image = decode_picture(cut, "a", {});
       if (image.ok()) continue;  // an end that carried no pixel
       EXPECT_THAT(image.error().str(), ::testing::StartsWith("a: "));
       EXPECT_EQ(image.error().str().find('\n'), std::string::npos);
     }
-    const std::vector<std::byte> half(whole.begin(),
-                                      whole.begin() + static_cast<long>(whole.size() / 2));
+    const std::vector<std::byte> half(integer.begin(),
+                                      integer.begin() + static_cast<long>(integer.size() / 2));
     EXPECT_FALSE(decode_picture(half, "a", {}).ok()) << i;
   }
 }

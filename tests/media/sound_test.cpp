@@ -60,17 +60,17 @@ TEST(Sounds, HaveTheMelSpectrogramOfLibrosaAndTorchaudio) {
   SoundGoldens goldens;
   for (int32_t i = 0; i < goldens.count(); ++i) {
     const std::vector<float> s = goldens.floats("s", i), want = goldens.floats("m", i);
-    const auto whole = [&](size_t k) { return static_cast<int64_t>(s[k]); };
-    const MelSpec spec{static_cast<MelRecipe>(whole(4)),
-                       whole(0),
-                       whole(1),
-                       whole(2),
-                       whole(3),
+    const auto integer = [&](size_t k) { return static_cast<int64_t>(s[k]); };
+    const MelSpec spec{static_cast<MelRecipe>(integer(4)),
+                       integer(0),
+                       integer(1),
+                       integer(2),
+                       integer(3),
                        static_cast<double>(s[5]),
                        static_cast<double>(s[6])};
     ASSERT_TRUE(check_mel(spec).ok()) << check_mel(spec).error().str();
     std::vector<float> got(want.size());
-    MelReader(spec).read(goldens.wave(i).samples, whole(7), got);
+    MelReader(spec).read(goldens.wave(i).samples, integer(7), got);
     for (size_t k = 0; k < want.size(); ++k)
       ASSERT_NEAR(got[k], want[k], 1e-3) << i << " value " << k;  // decibels
   }
@@ -91,22 +91,22 @@ TEST(Sounds, AreCutAndFilledWithSilence) {
 
 TEST(Sounds, ThatAreCutOrOfOtherFormsAreRefusedInOneLine) {
   SoundGoldens goldens;
-  const std::span<const std::byte> whole = goldens.file(1);
-  for (size_t size = 0; size < whole.size(); ++size) {
-    const Result<Wave> wave = decode_wave(whole.first(size), "a.wav", {});
+  const std::span<const std::byte> integer = goldens.file(1);
+  for (size_t size = 0; size < integer.size(); ++size) {
+    const Result<Wave> wave = decode_wave(integer.first(size), "a.wav", {});
     ASSERT_FALSE(wave.ok()) << size;
     EXPECT_EQ(wave.error().str().find('\n'), std::string::npos);
   }
-  std::vector<std::byte> other(whole.begin(), whole.end());
+  std::vector<std::byte> other(integer.begin(), integer.end());
   other[20] = std::byte{7};  // mu-law
   EXPECT_THAT(decode_wave(other, "a.wav", {}).error().str(),
               HasSubstr("samples of form 7 with 16 bits; PCM of 8, 16, 24 or 32 bits, or floats"));
   for (size_t at = 0; at < 64; ++at) {
     for (int bit = 0; bit < 8; ++bit) {
-      other.assign(whole.begin(), whole.end());
+      other.assign(integer.begin(), integer.end());
       other[at] ^= std::byte{1} << bit;
       const Result<Wave> wave = decode_wave(other, "a.wav", MemoryBudget(1 << 20));
-      EXPECT_LE(wave.ok() ? wave->samples.size() : 0, whole.size());
+      EXPECT_LE(wave.ok() ? wave->samples.size() : 0, integer.size());
     }
   }
 }

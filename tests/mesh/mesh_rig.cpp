@@ -203,7 +203,7 @@ ScalarMesh::ScalarMesh(const MeshCase& mesh, const Network& network, Tape* tape)
       Source& linked = c.two ? c.second : c.first;
       linked.from = MeshLink::From::cell;
       linked.index = *mesh.grid.index(cell->link->from);
-      c.second_given = c.two;
+      c.has_second = c.two;
     }
     before = i;
   }
@@ -216,7 +216,7 @@ ScalarMesh::ScalarMesh(const MeshCase& mesh, const Network& network, Tape* tape)
 void ScalarMesh::link(const MeshLink& change) {
   CellState& c = cells_.at(*mesh_.grid.index(change.to));
   Source& s = change.second ? c.second : c.first;
-  c.second_given = c.second_given || change.second;
+  c.has_second = c.has_second || change.second;
   s.delay = change.delay;
   if (change.from == MeshLink::From::as_is) return;
   s.from = change.from;
@@ -251,12 +251,12 @@ std::optional<Array> ScalarMesh::value(const Source& s, int64_t t) const {
 
 // The input of the layer that made that value, when it was made. Disabled cells do not count as
 // layers.
-std::optional<Array> ScalarMesh::given_before(const Source& s, int64_t t) const {
+std::optional<Array> ScalarMesh::source_value(const Source& s, int64_t t) const {
   if (s.from != MeshLink::From::cell) return value(s, t);
   const int64_t then = t - s.delay;
   if (then < 1) return std::nullopt;
   const CellState& c = cells_.at(s.index);
-  if (c.disabled) return given_before(c.first, then);
+  if (c.disabled) return source_value(c.first, then);
   const auto found = used_[static_cast<size_t>(then)].find(s.index);
   if (found == used_[static_cast<size_t>(then)].end()) return std::nullopt;
   return found->second;
@@ -286,7 +286,7 @@ void ScalarMesh::tick(const std::vector<Array>& ports) {
       now[i] = in;
     } else if (cell.two) {
       std::optional<Array> other =
-          cell.second_given ? value(cell.second, t) : given_before(cell.first, t);
+          cell.has_second ? value(cell.second, t) : source_value(cell.first, t);
       Array sum = *in;
       for (size_t v = 0; other.has_value() && v < sum.v.size(); ++v)
         sum.v[v] = sum.v[v] + other->v[v];

@@ -54,7 +54,7 @@ class ScalarMesh {
   };
   struct CellState {
     Source first, second;
-    bool two = false, second_given = false, disabled = false;
+    bool two = false, has_second = false, disabled = false;
     std::vector<int64_t> extents;  // of what it reads
     const LayerConfig* layer = nullptr;
     std::string params;  // the path of the cell that owns its parameters
@@ -63,7 +63,7 @@ class ScalarMesh {
     bool carried = false;
   };
   std::optional<Array> value(const Source& source, int64_t t) const;
-  std::optional<Array> given_before(const Source& source, int64_t t) const;
+  std::optional<Array> source_value(const Source& source, int64_t t) const;
   Array run(CellState& cell, const Array& x);
   void link(const MeshLink& change);
 

@@ -226,7 +226,7 @@ TEST(TrainingChecks, Loss) {
        "loss: pred [3, 4] and target [3, 5] do not agree: both must have the same shape"},
       {loss(LossKind::huber, target, 0.0f), "loss: delta is 0: it must be positive"},
       {loss(LossKind::softmax_ce, target, 1.0f, 1.5f),
-       "loss: smoothing is 1.5: it must lie in [0, 1]"},
+       "loss: smoothing is 1.5: it must be in [0, 1]"},
       {check(LossArgs{pred, target, kNone, sums, kNone}), ""},
       {check(LossArgs{pred, target, kNone, sums, pred}), ""},
       {check(LossArgs{pred, target, kNone, kNone, pred}), ""},

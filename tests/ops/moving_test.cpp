@@ -41,18 +41,18 @@ TEST(Moves, APermutedArrayHasItsAxesInTheNewOrder) {
 }
 
 TEST(Moves, ASliceTakesEveryNthElementFromItsStart) {
-  const int64_t whole[] = {2, 5}, start[] = {0, 1}, by[] = {1, 2}, part[] = {2, 2};
+  const int64_t full[] = {2, 5}, start[] = {0, 1}, by[] = {1, 2}, part[] = {2, 2};
   EXPECT_EQ(
-      moved([&](const Tensor& x, const Tensor& y) { return slice(x, whole, start, by, y, part); },
+      moved([&](const Tensor& x, const Tensor& y) { return slice(x, full, start, by, y, part); },
             10, 4),
       (Values{1, 3, 6, 8}));
 }
 
 TEST(Moves, ASliceWithANegativeStepTurnsAnAxisRound) {
-  const int64_t whole[] = {2, 3}, start[] = {0, 2}, by[] = {1, -1}, part[] = {2, 3};
+  const int64_t full[] = {2, 3}, start[] = {0, 2}, by[] = {1, -1}, part[] = {2, 3};
   EXPECT_EQ(
-      moved([&](const Tensor& x, const Tensor& y) { return slice(x, whole, start, by, y, part); },
-            6, 6),
+      moved([&](const Tensor& x, const Tensor& y) { return slice(x, full, start, by, y, part); }, 6,
+            6),
       (Values{2, 1, 0, 5, 4, 3}));
 }
 
@@ -63,10 +63,10 @@ TEST(Moves, AnExpandedAxisRepeatsItsElement) {
 }
 
 TEST(Moves, APlacedArrayLeavesTheRestAsItWas) {
-  const int64_t part[] = {1, 2}, whole[] = {2, 4}, start[] = {1, 1};
+  const int64_t part[] = {1, 2}, full[] = {2, 4}, start[] = {1, 1};
   EXPECT_EQ(
-      moved([&](const Tensor& x, const Tensor& y) { return copy_into(x, part, y, whole, start); },
-            2, 8),
+      moved([&](const Tensor& x, const Tensor& y) { return copy_into(x, part, y, full, start); }, 2,
+            8),
       (Values{-1, -1, -1, -1, -1, 0, 1, -1}));
 }
 

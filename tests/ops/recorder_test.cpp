@@ -142,8 +142,8 @@ TEST(RecorderQ8, ASliceOfAnInputHasItsOwnCopy) {
   bench.matmul(bench.at(0).slice_rows(2, 2), bench.w1, bench.at(2).slice_rows(2, 2));
   bench.flush();
   EXPECT_EQ(bench.quantizations(), 3);
-  const std::vector<float> whole = bench.read(1), parts = bench.read(2);
-  for (size_t i = 0; i < 4 * Bench::kWidth; ++i) ASSERT_EQ(whole[i], parts[i]) << i;
+  const std::vector<float> full = bench.read(1), parts = bench.read(2);
+  for (size_t i = 0; i < 4 * Bench::kWidth; ++i) ASSERT_EQ(full[i], parts[i]) << i;
 }
 
 TEST(RecorderQ8, MoreInputsThanCopiesAreStillRight) {

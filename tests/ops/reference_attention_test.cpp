@@ -157,9 +157,9 @@ TEST(ReferenceAttention, MatchesTheFormula) {
 }
 
 TEST(ReferenceAttention, OneTokenAtATimeGivesTheBitsOfTheWholePrompt) {
-  Scene whole(4, 2, 16, 40), steps(4, 2, 16, 40);
-  whole.write(0, 40);
-  const std::vector<float> y = whole.attend(0, 40, 40, 0, true);
+  Scene full(4, 2, 16, 40), steps(4, 2, 16, 40);
+  full.write(0, 40);
+  const std::vector<float> y = full.attend(0, 40, 40, 0, true);
   for (int64_t p = 0; p < 40; ++p) {
     steps.write(p, 1);
     const std::vector<float> row = steps.attend(p, 1, p + 1, 0, true);

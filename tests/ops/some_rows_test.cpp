@@ -39,9 +39,9 @@ TEST(DistinctRows, NamesEachRowWhereItStandsFirst) {
   };
   for (const auto& c : cases) {
     for (const int32_t before : {0, 1, -7, 1 << 30}) {
-      Numbers ids = c.ids, rows(ids.size(), 77), first(ids.size(), 77), seen(6, before);
+      Numbers ids = c.ids, rows(ids.size(), 77), first(ids.size(), 77), visited(6, before);
       run32(&Ops::distinct_rows,
-            DistinctRowsArgs{ids_of(ids), ids_of(seen), ids_of(rows), ids_of(first), c.skip});
+            DistinctRowsArgs{ids_of(ids), ids_of(visited), ids_of(rows), ids_of(first), c.skip});
       EXPECT_EQ(rows, c.rows) << "whatever memory held: " << before;
       EXPECT_EQ(first, c.first);
     }
@@ -112,9 +112,9 @@ TEST(SomeRows, AreConvertedAndPackedAlone) {
     pack.src = Table::matrix(changed);
     pack.rows = ids_of(t.rows);
     run32(&Ops::pack, pack);
-    std::vector<std::byte> whole(packed.size());
-    run32(&Ops::pack, PackArgs{Table::matrix(expected), r16_tensor(g, whole.data())});
-    EXPECT_EQ(packed, whole) << info.name;
+    std::vector<std::byte> all_bytes(packed.size());
+    run32(&Ops::pack, PackArgs{Table::matrix(expected), r16_tensor(g, all_bytes.data())});
+    EXPECT_EQ(packed, all_bytes) << info.name;
 
     std::vector<float> y(45, 77.0f), all(45);
     run32(&Ops::convert, ConvertArgs{pack.w, Table::matrix(y), pack.rows});

@@ -50,8 +50,8 @@ TYPED_TEST(EveryStruct, NumbersOutsideOfTheirRangeAreRefusedByNameAndValue) {
     if (row.low && row.low_open) outside.push_back(cat(*row.low));
     if (row.high) outside.push_back(cat(*row.high * 2 + 1));
     if (row.high && row.high_open) outside.push_back(cat(*row.high));
-    if (!row.whole()) outside.emplace_back("inf");
-    if (row.whole()) outside.emplace_back("1.5");
+    if (!row.is_integer()) outside.emplace_back("inf");
+    if (row.is_integer()) outside.emplace_back("1.5");
     for (const std::string& value : outside) {
       TypeParam options;
       const Status refused = set_option(options, row.name, value);

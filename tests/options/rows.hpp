@@ -23,8 +23,10 @@ struct Row {
 
   bool list() const { return type == "ints" || type == "floats"; }
   bool texts() const { return type == "texts" || type == "rates"; }
-  bool whole() const { return type.starts_with("int") || type == "seed"; }
-  bool number() const { return whole() || type.starts_with("float") || type.starts_with("double"); }
+  bool is_integer() const { return type.starts_with("int") || type == "seed"; }
+  bool number() const {
+    return is_integer() || type.starts_with("float") || type.starts_with("double");
+  }
 };
 
 inline std::optional<double> real(const core::JsonValue& row, std::string_view key) {
@@ -59,7 +61,7 @@ using Draw = std::mt19937;
 
 inline std::string draw_number(const Row& row, Draw& draw) {
   const double low = row.low.value_or(-1e3), high = std::min(row.high.value_or(low + 1e3), 1e6);
-  if (row.whole()) {
+  if (row.is_integer()) {
     const double first = std::ceil(std::max(low, 0.0)) + (row.low_open ? 1 : 0);
     const auto begin = static_cast<int64_t>(first);
     const auto most = static_cast<uint64_t>(std::min(row.high.value_or(1e3) - low, 200.0));

@@ -473,7 +473,7 @@ def modules():
     yield "U-Net", _shaken(UNet(up)), (r(1, 3, 12, 20),)
     yield "U-Net, bilinear", _shaken(UNet(smooth)), (r(2, 3, 12, 20),)
     yield "ViT-tiny", _shaken(ViT()), (image,)
-    yield "DeiT, norms behind", _shaken(ViT(pre=False)), (image,)
+    yield "DeiT, norms after", _shaken(ViT(pre=False)), (image,)
     yield "MLP-Mixer", _shaken(Mixer()), (image,)
     yield from sequences(r)
     yield from others(r, image)

@@ -347,7 +347,7 @@ class Check:
             return self.wrong(what, f"the folder and the GGUF file differ: {got}")
         text, mine = got["folder"]
         if told and has_tools(chat):
-            self.totals["tools told by Loom, which does not know this family's calls"] += 1
+            self.totals["tools listed by Loom, which does not know this family's calls"] += 1
             if text is not None:
                 self.by_llama(what, template, chat, servers, gguf, noted, text, mine)
             return None

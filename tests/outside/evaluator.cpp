@@ -402,7 +402,7 @@ Array Evaluator::attention(const LayerConfig& c, const Place& at, const Array& x
         for (int64_t i = 0; i < k.last(); ++i) all.push_back(part->at(s * length + t, i));
       }
     }
-    const auto kept_at = [&](int64_t position, int64_t value) {
+    const auto at_position = [&](int64_t position, int64_t value) {
       return all[static_cast<size_t>(position * 2 * k.last() + value)];
     };
     for (int64_t t = 0; t < length; ++t) {
@@ -414,7 +414,7 @@ Array Evaluator::attention(const LayerConfig& c, const Place& at, const Array& x
         for (int64_t j = begin; j < end; ++j) {
           Var score(0);
           for (int64_t i = 0; i < width; ++i) {
-            score = score + q.at(s * length + t, h * width + i) * kept_at(j, group + i);
+            score = score + q.at(s * length + t, h * width + i) * at_position(j, group + i);
           }
           scores.push_back(score);
         }
@@ -422,7 +422,8 @@ Array Evaluator::attention(const LayerConfig& c, const Place& at, const Array& x
         for (int64_t i = 0; i < width; ++i) {
           Var& sum = mixed.at(s * length + t, h * width + i);
           for (int64_t j = begin; j < end; ++j) {
-            sum = sum + scores[static_cast<size_t>(j - begin)] * kept_at(j, k.last() + group + i);
+            sum =
+                sum + scores[static_cast<size_t>(j - begin)] * at_position(j, k.last() + group + i);
           }
         }
       }

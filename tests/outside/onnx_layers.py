@@ -168,7 +168,7 @@ def main():
         failed += bool(why)
         passed += not why
     if passed < args.count / 2:
-        print(f"{none} of {args.count} are no network: too few were compared")
+        print(f"{none} of {args.count} are not a network: too few were compared")
         failed += 1
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0

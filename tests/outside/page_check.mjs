@@ -200,7 +200,7 @@ async function shown_tests(address) {
     equal(JSON.stringify(bodies[1].messages.slice(-2)), JSON.stringify([{ role: "tool", tool_call_id: "call_1", content: "rain" }, { role: "tool", tool_call_id: "call_2", content: "noon" }]), "results");
     await photograph(page, "tools");
   });
-  await check("errors of the server are told", async () => {
+  await check("errors of the server are reported", async () => {
     const page = await open(address);
     await set(page, { temperature: -1 });
     await ask(page, "Hi");

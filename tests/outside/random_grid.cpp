@@ -60,7 +60,7 @@ class Maker {
   LayerConfig layer(const Shape& in, int depth, bool keeps);
   LayerConfig plain(const Shape& in, bool keeps);
   LayerConfig over_time(const Shape& in, bool keeps);
-  LayerConfig picture(const Shape& in, bool keeps);
+  LayerConfig image_layer(const Shape& in, bool keeps);
   LayerConfig container(const Shape& in, int depth, bool keeps);
   LayerConfig parallel(const Shape& in, int depth, bool keeps);
   struct Wiring;
@@ -155,7 +155,7 @@ LayerConfig Maker::over_time(const Shape& in, bool keeps) {
   return made(which == 0 ? K::rnn : which == 1 ? K::lstm : K::gru, fields);
 }
 
-LayerConfig Maker::picture(const Shape& in, bool keeps) {
+LayerConfig Maker::image_layer(const Shape& in, bool keeps) {
   const int64_t filters = keeps ? in[1] : one_of<int64_t>({2, 4});
   const bool grouped = in[1] % 2 == 0 && filters % 2 == 0 && chance(40);
   const bool strided = !keeps && in[2] > 2 && chance(30);
@@ -367,7 +367,7 @@ LayerConfig Maker::container(const Shape& in, int depth, bool keeps) {
 
 LayerConfig Maker::layer(const Shape& in, int depth, bool keeps) {
   if (depth < 2 && chance(30)) return container(in, depth, keeps);
-  if (in.rank() == 4 && chance(60)) return picture(in, keeps);
+  if (in.rank() == 4 && chance(60)) return image_layer(in, keeps);
   if (in.rank() == 3 && chance(50)) return over_time(in, keeps);
   return plain(in, keeps);
 }

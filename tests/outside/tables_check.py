@@ -43,7 +43,7 @@ def holes(draw: np.random.Generator, values: np.ndarray, share: float) -> np.nda
 
 
 def passengers(draw: np.random.Generator, rows: int) -> pd.DataFrame:
-    """Who survives depends on class, sex, age and the size of the family."""
+    """Survival depends on class, sex, age and the size of the family."""
     level, sex = draw.choice([1, 2, 3], rows, p=[0.25, 0.2, 0.55]), draw.integers(0, 2, rows)
     age, family = draw.gamma(5, 6, rows).round(1), draw.poisson(0.9, rows)
     fare = (draw.gamma(2, 12, rows) * (4 - level) ** 1.5).round(2)
@@ -106,7 +106,7 @@ CASES = [
 
 
 def prepared(frame: pd.DataFrame, case) -> pd.DataFrame:
-    """What people do by hand: columns without use dropped, dates as numbers of their parts."""
+    """Steps that people write by hand: unused columns dropped, dates as numbers of their parts."""
     _, _, _, target, unused, dates = case
     frame = frame.drop(columns=[target, *unused])
     for name in dates:

@@ -387,7 +387,7 @@ def random_template(seed, i):
 
 
 def write_golden(path, env, count, seed):
-    """What jinja2 makes of random templates, for a test without it; null where it refuses."""
+    """The results of jinja2 for random templates, for a test without it; null where it refuses."""
     cases = []
     for i in range(count):
         template = random_template(seed, i)

@@ -100,7 +100,7 @@ def gradient_draws(module, inputs, target, exact):
 
 
 def step_draws(module, inputs, target, how, distance):
-    """What the steps end with in double precision, and how far each draw is from it."""
+    """The result of the steps in double precision, and the distance of each draw from it."""
 
     def run(start, dtype=torch.float64):
         there = There(start, inputs, target, how, dtype)

@@ -2,9 +2,10 @@
 rounding. For torch_training.py and onnx_torch_training.py.
 
 A draw is a run of PyTorch in float32. Its sums are those of oneDNN or of PyTorch's own
-kernels, each weight may move by a rounding of float32 first, or both. A difference from
-float64 is a rounding if it is at most the limit, or FACTOR times the largest of any draw at
-the same index. One draw shows little: where a ReLU is almost 0, or Adam divides noise by noise,
+kernels, each weight may move by a rounding of float32 first, or both. A difference from float64 is
+a rounding if it is at most the limit. It also is one if it is at most FACTOR times the largest of
+any draw at the same index. One draw shows little: where a ReLU is almost 0, or Adam divides noise
+by noise,
 most draws move nothing and some move all. So further draws are taken until they explain the
 difference, or all are taken.
 """

@@ -140,7 +140,7 @@ def check(program, case, made_by, way):
         ours = loom_losses(program, case, path, folder)
     theirs = torch_losses(case, way)
     if len(ours) != len(theirs):
-        raise Refused(f"{len(ours)} losses were told, {len(theirs)} batches trained")
+        raise Refused(f"{len(ours)} losses were reported, {len(theirs)} batches trained")
     curve = [abs(a - b) / max(1.0, abs(b)) for a, b in zip(ours, theirs)]
     return apart, curve, theirs
 

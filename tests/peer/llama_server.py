@@ -31,7 +31,7 @@ TEMPLATES = {
 
 
 def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[str]:
-    """What `loom serve` is called with; a key goes into the environment."""
+    """The arguments of `loom serve`; a key goes into the environment."""
     out, hidden, defaults = [], {"slots", "metrics"}, {}
     context, sessions, thinking, guesses = None, 1, True, 0
     rest = iter(arguments)

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: where the tree and the programs are, and data.
+"""Code that the tests of the Python package share: where the tree and the programs are, and data.
 
 LOOM_PROGRAM and LOOM_CAPI_TEST name the program `loom` and the C test of a build; without them the
 comparisons with those are skipped.
@@ -22,7 +22,7 @@ needs_capi_test = unittest.skipUnless(CAPI_TEST, "LOOM_CAPI_TEST does not name t
 
 
 def run(*command: object, env: "dict[str, str] | None" = None) -> str:
-    """What a command prints; an error with all of it where it fails."""
+    """The output of a command; an error with all of it where it fails."""
     ran = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=600,
         env={**os.environ, **(env or {})},

@@ -56,7 +56,7 @@ class Stories(unittest.TestCase):
         self.assertEqual(guessed, plain)
         with self.assertRaisesRegex(TypeError, "temprature"):
             self.llm.generate("One day", temprature=1)
-        with self.assertRaisesRegex(TypeError, "'temprature' is no option"):
+        with self.assertRaisesRegex(TypeError, "'temprature' is not an option"):
             self.llm.generate_batch(["One day"], temprature=1)
 
     def test_texts_are_held_to_grammars_and_schemas(self):

@@ -130,7 +130,7 @@ class Files(Scratch):
 
 
 class WithoutReaders(Scratch):
-    """What a wheel does, whose library has no reader of PNG and JPEG."""
+    """Replaces the library by one like that of a wheel, which does not read PNG and JPEG."""
 
     def setUp(self):
         super().setUp()

@@ -372,7 +372,7 @@ class Layers(unittest.TestCase):
         self.assertEqual(net.predict(x).shape, (2, 10))
         again = loom.Network.from_json(net.json())
         self.assertTrue(same_bits(net.predict(x), again.predict(x)))
-        with self.assertRaisesRegex(ValueError, "no value of this graph"):
+        with self.assertRaisesRegex(ValueError, "not a value of this graph"):
             g.add(loom.Binary(), wide, loom.Graph().input)
 
     def test_a_tower_reads_two_things_with_one_set_of_weights(self):
@@ -454,7 +454,7 @@ class Arrays(unittest.TestCase):
         net = small()
         for wrong, words in (
             (np.ones((1, 4), np.complex64), "complex64"),
-            (np.array([["a"] * 4]), "no tensor"),
+            (np.array([["a"] * 4]), "not a tensor"),
             (np.ones((1, 4), ">f4"), "byte order"),
             (np.ones((1, 4), object), "object"),
         ):

@@ -16,7 +16,7 @@ DESCRIBED = None
 
 
 def described():
-    """What the library says of each option."""
+    """The library's description of each option."""
     global DESCRIBED
     if DESCRIBED is None:
         with _options.Options("trainer", {}) as all_options:
@@ -72,7 +72,7 @@ def small_network():
 
 class Options(unittest.TestCase):
     def seen(self, **given):
-        """What the library has of each option when a trainer is made with these."""
+        """The value of each option in the library when a trainer is made with these."""
         found = {}
 
         class Spy(_options.Options):
@@ -232,7 +232,7 @@ class EveryKind(unittest.TestCase):
         }  # fmt: skip
 
     def seen(self, kind, given):
-        """What the library has of each option when the call is made with these."""
+        """The value of each option in the library when the call is made with these."""
         module, call = self.calls()[kind]
         found = {}
 

@@ -82,7 +82,7 @@ REASONS = {
 
 
 def surfaces():
-    """What each surface has where nothing is given: {option: {surface: value}}."""
+    """The defaults of each surface: {option: {surface: value}}."""
     parameters = {
         "Network.fit": inspect.signature(loom.Network.fit).parameters,
         "Trainer": inspect.signature(loom.Trainer.__init__).parameters,

@@ -1,6 +1,6 @@
 """Tables as people have them: networks of for_table() compared with pandas and scikit-learn.
 
-Random tables are written in many dialects. What the library makes of their columns is held against
+Random tables are written in many dialects. Their prepared columns are compared with those of
 SimpleImputer, StandardScaler and OneHotEncoder, fitted to the rows that train.
 """
 
@@ -121,7 +121,7 @@ class Table:
         )
 
     def frame(self):
-        """What pandas reads. Dates stay texts."""
+        """The table as pandas reads it. Dates stay texts."""
         numeric = (*NUMBERS, "digits", "id")
         texts = {name: str for name, kind in self.kinds.items() if kind not in numeric}
         return pd.read_csv(

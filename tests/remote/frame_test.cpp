@@ -117,12 +117,7 @@ TEST(DonateUpload, SaysWhatIsWrongWithWhatCame) {
       {"a chunk left out", "{}", 3, "", {{0, false, "YQ=="}, {2, true, "Yw=="}}, "1 is the next"},
       {"a chunk twice", "{}", 3, "", {{0, false, "YQ=="}, {0, true, "Yw=="}}, "1 is the next"},
       {"not from 0", "{}", 3, "", {{1, true, "YWJj"}}, "0 is the next"},
-      {"one behind the last",
-       "{}",
-       3,
-       "",
-       {{0, true, "YQ=="}, {1, true, "Yw=="}},
-       "after the last"},
+      {"one after the last", "{}", 3, "", {{0, true, "YQ=="}, {1, true, "Yw=="}}, "after the last"},
       {"too much", "{}", 2, "", {{0, true, "YWJj"}}, "2 are missing"},
       {"too little", "{}", 4, "", {{0, true, "YWJj"}}, "3 of 4 bytes"},
   };

@@ -270,19 +270,19 @@ TEST(DonateServer, TwoClientsEachGetTheirOwnAnswersInOrder) {
       client.say(i % 2 == 0 ? prompt_message(job, cat(job, std::string(1000, name)))
                             : infer_message(job, cat("[", i, "]")));
     }
-    std::vector<int> seen(kJobs, 0);
+    std::vector<int> visited(kJobs, 0);
     for (int i = 0; i < kJobs; ++i) {
       const JsonValue answer = client.hear_json();
       const JsonValue* id = answer.find("job_id");
       ASSERT_NE(id, nullptr);
       ASSERT_EQ(id->text().front(), name);
       const int job = std::atoi(id->text().c_str() + 1);
-      ++seen[static_cast<size_t>(job)];
+      ++visited[static_cast<size_t>(job)];
       const std::string text = dump_json(answer);
       EXPECT_TRUE(has(text, job % 2 == 0 ? cat("[", id->text(), std::string(1000, name), "]")
                                          : cat("[", job, ",1]")));
     }
-    EXPECT_EQ(seen, std::vector<int>(kJobs, 1));
+    EXPECT_EQ(visited, std::vector<int>(kJobs, 1));
   };
   std::thread one([&] { talk('a'); }), two([&] { talk('b'); });
   one.join();

@@ -235,9 +235,9 @@ TEST_F(AbsorbedOverHttp, LimitsHoldBeforeAnythingIsRead) {
   const Answer header = ask("GET", "/v2/health", {}, "X-Much: " + std::string(4000, 'x') + "\r\n");
   EXPECT_EQ(header.status, 431);
   EXPECT_EQ(code_of(header), "too_large");
-  Socket broken(host_->port());
-  broken.send("nonsense\r\n\r\n");
-  EXPECT_EQ(parsed(broken.receive_all()).status, 400);
+  Socket cut_off(host_->port());
+  cut_off.send("nonsense\r\n\r\n");
+  EXPECT_EQ(parsed(cut_off.receive_all()).status, 400);
   EXPECT_EQ(ask("GET", "/v2/health").status, 200);
 }
 

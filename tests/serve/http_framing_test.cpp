@@ -72,7 +72,7 @@ TEST_F(Framing, ABodyHasOneEndOrTheRequestIsRefusedAndTheConnectionCloses) {
     const char* headers;  // after Host; the body follows
     const char* body;
     int status;
-    const char* heard = "";
+    const char* handled_lines = "";
   };
   const Row rows[] = {
       {"Transfer-Encoding: xchunked\r\n", "", 400},
@@ -133,11 +133,12 @@ TEST_F(Framing, ABodyHasOneEndOrTheRequestIsRefusedAndTheConnectionCloses) {
     const std::vector<int> expected =
         row.status == 200 ? std::vector<int>{200, 200} : std::vector<int>{row.status};
     EXPECT_EQ(statuses_of(replies), expected) << row.headers << row.body << "\n" << replies;
-    const std::vector<std::string> heard =
-        row.status == 200 ? std::vector<std::string>{line_of("POST", "/first", "h", row.heard),
-                                                     line_of("GET", "/second", "h", "")}
-                          : std::vector<std::string>{};
-    EXPECT_EQ(handled(), heard) << row.headers << row.body;
+    const std::vector<std::string> handled_lines =
+        row.status == 200
+            ? std::vector<std::string>{line_of("POST", "/first", "h", row.handled_lines),
+                                       line_of("GET", "/second", "h", "")}
+            : std::vector<std::string>{};
+    EXPECT_EQ(handled(), handled_lines) << row.headers << row.body;
   }
 }
 
@@ -146,7 +147,7 @@ TEST_F(Framing, ARequestNamesOneHostAndAPath) {
     const char* line;  // the request line
     const char* hosts;
     int status;
-    const char* heard = "";
+    const char* handled_lines = "";
   };
   const Row rows[] = {
       {"GET /a HTTP/1.1", "Host: h:80\r\n", 200, "GET /a @h:80 []"},
@@ -193,8 +194,8 @@ TEST_F(Framing, ARequestNamesOneHostAndAPath) {
     EXPECT_EQ(statuses_of(socket.receive_all()), std::vector<int>{row.status}) << row.line << "\n"
                                                                                << row.hosts;
     EXPECT_TRUE(socket.ended());
-    EXPECT_EQ(handled(),
-              row.status == 200 ? std::vector<std::string>{row.heard} : std::vector<std::string>{})
+    EXPECT_EQ(handled(), row.status == 200 ? std::vector<std::string>{row.handled_lines}
+                                           : std::vector<std::string>{})
         << row.line;
   }
 }

@@ -238,7 +238,7 @@ TEST_F(Resumed, AreForgottenInTime) {
 }
 
 // A reader of a stream that records the output.
-class Heard final : public HttpReply {
+class Received final : public HttpReply {
  public:
   void send(int status, HttpHeaders, std::string) override { sent = status; }
   void begin(int, HttpHeaders) override { begun = true; }
@@ -252,30 +252,30 @@ class Heard final : public HttpReply {
 
 TEST(KeptStreams, AreBoundedInNumberAndBytes) {
   Streams streams({.seconds = 60, .streams = 2, .bytes = 1000});
-  const auto heard = std::make_shared<Heard>();
-  std::shared_ptr<HttpReply> a = streams.keep("a", heard), b = streams.keep("b", heard);
+  const auto received = std::make_shared<Received>();
+  std::shared_ptr<HttpReply> a = streams.keep("a", received), b = streams.keep("b", received);
   ASSERT_TRUE(a && b);
-  EXPECT_EQ(streams.keep("c", heard), nullptr);
+  EXPECT_EQ(streams.keep("c", received), nullptr);
   b->begin(200, {});
   b->end();
-  const std::shared_ptr<HttpReply> c = streams.keep("c", heard);
+  const std::shared_ptr<HttpReply> c = streams.keep("c", received);
   ASSERT_NE(c, nullptr) << "the place of one that has ended";
-  EXPECT_FALSE(streams.resume("b", -1, heard).ok());
+  EXPECT_FALSE(streams.resume("b", -1, received).ok());
 
   a->begin(200, {});
   const std::string event = cat("data: ", std::string(90, 'x'), "\n\n");
   for (int i = 0; i < 30; ++i) a->write(event);
   EXPECT_FALSE(a->gone()) << "a reader is there, and has what is not kept";
-  const auto later = std::make_shared<Heard>();
+  const auto later = std::make_shared<Received>();
   EXPECT_THAT(streams.resume("a", -1, later).error().message, HasSubstr("no longer kept"));
   EXPECT_TRUE(streams.resume("a", 25, later).ok());
-  EXPECT_TRUE(heard->ended) << "who read before reads no more";
+  EXPECT_TRUE(received->ended) << "who read before reads no more";
   EXPECT_EQ(last_event(later->text), std::pair(std::string("a"), int64_t{29}));
   a->write(event);
   EXPECT_EQ(last_event(later->text), std::pair(std::string("a"), int64_t{30}));
   // Without a reader nothing may be lost: the text ends when the storage is full.
   later->left = true;
-  const auto again = std::make_shared<Heard>();
+  const auto again = std::make_shared<Received>();
   EXPECT_FALSE(a->gone());
   for (int i = 0; i < 3; ++i) a->write(event);
   EXPECT_TRUE(a->gone());
@@ -285,14 +285,14 @@ TEST(KeptStreams, AreBoundedInNumberAndBytes) {
 
 TEST(KeptStreams, NumberEveryEventOfAPiece) {
   Streams streams({});
-  const auto heard = std::make_shared<Heard>();
-  const std::shared_ptr<HttpReply> one = streams.keep("s", heard);
+  const auto received = std::make_shared<Received>();
+  const std::shared_ptr<HttpReply> one = streams.keep("s", received);
   one->begin(200, {});
   one->write("");
   one->write("event: a\ndata: {}\n\nevent: b\ndata: {}\n\n");
   one->write("data: [DONE]\n\n");
   one->end();
-  EXPECT_EQ(heard->text,
+  EXPECT_EQ(received->text,
             "id: s:0\nevent: a\ndata: {}\n\nid: s:1\nevent: b\ndata: {}\n\n"
             "id: s:2\ndata: [DONE]\n\n");
 }

@@ -145,7 +145,7 @@ TEST(Comparison, TakesTheLeastLossAmongThoseWithinAPointOfTheBest) {
   all.add("b", {.seed = 1, .loss = 0.20, .accuracy = 0.897});
   all.add("c", {.seed = 1, .loss = 0.10, .accuracy = 0.880});
   EXPECT_EQ(all.best(), 1U);
-  // What is near is near to the best of all, not to the one before: no chain leads down.
+  // Values are near to the best of all, not to the one before: no chain leads down.
   all.add("d", {.seed = 1, .loss = 0.05, .accuracy = 0.890});
   EXPECT_EQ(all.best(), 1U);
 }

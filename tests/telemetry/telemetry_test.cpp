@@ -196,10 +196,11 @@ TEST(TensorboardFile, HoldsWhatWasTold) {
     Record spread = scalar("weights/a", 2, 0);
     spread.kind = Record::Kind::histogram;
     spread.histogram = make_histogram(std::vector<float>{1, 2, 3, 4}, 2);
-    Record picture = scalar("network", 0, 0);
-    picture.kind = Record::Kind::picture;
-    picture.nodes = {{"input", "Placeholder", {}, {}}, {"d", "Dense", {"input"}, {{"k", "v"}}}};
-    for (const Record& r : {scalar("loss", -3, 0.75), spread, picture})
+    Record image_record = scalar("network", 0, 0);
+    image_record.kind = Record::Kind::picture;
+    image_record.nodes = {{"input", "Placeholder", {}, {}},
+                          {"d", "Dense", {"input"}, {{"k", "v"}}}};
+    for (const Record& r : {scalar("loss", -3, 0.75), spread, image_record})
       ASSERT_TRUE((*sink)->write(r).ok());
     ASSERT_TRUE((*sink)->flush().ok());
   }

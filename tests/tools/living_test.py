@@ -36,7 +36,7 @@ class Living(unittest.TestCase):
             for pattern in re.findall(r"`([^`]+)`", tests):
                 wanted = pattern if "." in pattern else pattern + ".*"
                 found = fnmatch.filter(known, wanted)
-                self.assertTrue(found, f"{pattern} is no test of {programs.strip()}")
+                self.assertTrue(found, f"{pattern} is not a test of {programs.strip()}")
                 checked += 1
         self.assertGreater(checked, 40)
 

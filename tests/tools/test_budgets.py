@@ -7,7 +7,7 @@ from tree import Tree
 # Each case: source, then the (name, first line, lines) that must be found.
 CASES = {
     "a free function": ("int f(int a) {\n  return a;\n}\n", [("f", 1, 3)]),
-    "a declaration is no function": ("int f(int a);\nextern int x;\n", []),
+    "a declaration is not a function": ("int f(int a);\nextern int x;\n", []),
     "a namespace and a class": (
         "namespace loom {\nclass A {\n public:\n  A() : a_(1), b_{2} {}\n  int f() const {\n"
         "    return a_;\n  }\n\n private:\n  int a_, b_{0};\n};\n}  // namespace loom\n",
@@ -31,12 +31,15 @@ CASES = {
         "Error e(std::string m, std::string w = {},\n        int o = -1) {\n  return E{m, w};\n}\n",
         [("e", 1, 4)],
     ),
-    "a table is no function": (
+    "a table is not a function": (
         "constexpr Row kRows[] = {\n    {1, sizeof(int), f(2)},\n    {2, 3, 4},\n};\n"
         "int g() { return 1; }\n",
         [("g", 5, 1)],
     ),
-    "a call in an initializer is no function": ("const A a = make(1, {2, 3});\nB b{f(1)};\n", []),
+    "a call in an initializer is not a function": (
+        "const A a = make(1, {2, 3});\nB b{f(1)};\n",
+        [],
+    ),
     "a lambda in a table": (
         "const Row kRow = {1, [](int x) {\n  return x;\n}};\nint g() { return 1; }\n",
         [("lambda", 1, 3), ("g", 4, 1)],
@@ -62,7 +65,7 @@ CASES = {
         "#if A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n  x();\n}\nvoid g() {\n}\n",
         [("f", 2, 6), ("g", 8, 2)],
     ),
-    "a macro body is no function": (
+    "a macro body is not a function": (
         "#define F(x) \\\n  void x() { \\\n  }\nint g() {\n}\n",
         [("g", 4, 2)],
     ),

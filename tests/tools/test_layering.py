@@ -49,7 +49,7 @@ class Layering(unittest.TestCase):
         self.assert_one(files, "include/loom/a.hpp:1:", "public header")
 
     def test_a_folder_that_is_no_room_is_named(self):
-        self.assert_one({"src/attic/a.cpp": ""}, "src/attic/a.cpp:1:", "no room")
+        self.assert_one({"src/attic/a.cpp": ""}, "src/attic/a.cpp:1:", "not a room")
 
     def test_third_party_headers_stay_in_their_rooms(self):
         cases = [

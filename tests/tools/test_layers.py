@@ -123,7 +123,7 @@ class Mistakes(unittest.TestCase):
             (layer(WIDTH.replace("[2, ", "[2; ")), "ToySwap.width: range is '[2; 2^20]'"),
             (layer(WIDTH.replace('"int"', '"whole"')), "ToySwap.width: a whole has no range"),
             (layer(MODE.replace("Mode", "Mood")), "ToySwap.mode: type Mood is not known"),
-            (layer(MODE.replace('"far"', '"near"')), "ToySwap.mode: near is no value of Mode"),
+            (layer(MODE.replace('"far"', '"near"')), "ToySwap.mode: near is not a value of Mode"),
             (layer(MODE.replace("plain or afar", "plain or far")),
              "ToySwap.mode: help does not name afar"),
             (layer(SIZES.replace("[]", "[10]")), "ToySwap.sizes: default 10 is not in its range"),

@@ -128,7 +128,7 @@ class Descriptions(unittest.TestCase):
             ('type = "double"', "has no default"),
             ('type = "double", default = 1.0, range = "0..1"', "range is 0..1"),
             ('type = "bool", default = true, range = "[0, 1]"', "a bool has no range"),
-            ('type = "Rule", default = "other"', "other is no value of Rule"),
+            ('type = "Rule", default = "other"', "other is not a value of Rule"),
             ('type = "bool", default = true, for = "rule=other"', "rule has no value other"),
             ('type = "bool", default = true, colour = "red"', "colour is not one of"),
         ):
@@ -355,12 +355,12 @@ class Files(unittest.TestCase):
         self.assertEqual(
             parameter, 'rules: Union[RuleName, Sequence[RuleName]] = ("far_back",)'
         )
-        with self.assertRaisesRegex(Wrong, "near is no value of Rule"):
+        with self.assertRaisesRegex(Wrong, "near is not a value of Rule"):
             described('{ name = "x", type = "Rule[]", default = ["near"], help = "Rules." }')
 
 
 def trainer() -> api_options.Vocabulary:
-    """What every list of kinds ends with."""
+    """The common end of every list of kinds."""
     text = OTHER.replace("Other", "TrainerOptions").replace('"other"', '"trainer"')
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "a.toml").write_text(HEAD + ENUM, encoding="utf-8")

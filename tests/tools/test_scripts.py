@@ -14,6 +14,7 @@ SCRIPTS = sorted([*ROOT.glob("scripts/*.sh"), *ROOT.glob("tools/*.sh"), ROOT / "
 WITH_OPTIONS = (
     "test.sh", "install_deps.sh", "install_gpu.sh", "gpu_test.sh", "install_arm64.sh",
     "arm64_test.sh", "install_wasm.sh", "install_wasm64.sh", "wasm_test.sh", "wasm_package.sh",
+    "release.sh", "release_check.sh",
 )  # fmt: skip
 
 

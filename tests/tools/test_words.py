@@ -59,10 +59,42 @@ class Finding(unittest.TestCase):
     def test_names_are_those_of_code_by_hand(self):
         self.assertEqual(self.found("kMost (name)"), [("src/a.cpp", 3)])
 
+    def test_an_exempt_match_does_not_count(self):
+        table = TABLE.replace('name = "kMost"\n', 'name = "kMost"\nexempt = ["kMostRows"]\n')
+        self.root.joinpath("tools/words.toml").write_text(table)
+        self.assertEqual(self.found("kMost (name)"), [])
+
     def test_long_sentences_are_counted(self):
         text = "// " + "\n// ".join(["one two three four five six seven"] * 4) + ".\nint x;\n"
         self.root.joinpath("src/a.cpp").write_text(text)
         self.assertEqual(self.found(words.LONG), [("src/a.cpp", 1)])
+
+    def test_block_comments_strings_of_python_and_texts_of_the_api_are_prose(self):
+        texts = {
+            "bindings/typescript/src/a.ts": "/** One\n * nobody. */\nconst a = 1; /* nobody */\n",
+            "tools/a.py": 'print(f"nobody is {x}", "nobody")\n',
+            "tools/stories/a.py": 'print("nobody came")\n',
+            "api/a.toml": '# nobody\ndoc = """A b,\nnobody."""\nkeys = ["nobody", "or nobody"]\n',
+        }
+        for path, text in texts.items():
+            self.root.joinpath(path).parent.mkdir(parents=True, exist_ok=True)
+            self.root.joinpath(path).write_text(text)
+        added = [place for place in self.found("nobody") if place[0] in texts]
+        self.assertEqual(
+            added,
+            [("api/a.toml", 1), ("api/a.toml", 3), ("api/a.toml", 4),
+             ("bindings/typescript/src/a.ts", 2), ("tools/a.py", 1)],
+        )  # fmt: skip
+
+    def test_a_row_of_a_table_is_a_sentence_of_its_own(self):
+        words_of = "one two three four five six seven"
+        rows = [f"name    {words_of}", f"  {words_of}", f"other   {words_of}", words_of]
+        self.root.joinpath("src/a.cpp").write_text("// " + "\n// ".join(rows) + ".\nint x;\n")
+        code = [f"    {words_of}"] * 4
+        self.root.joinpath("bindings/python/loom/a.py").write_text(
+            f'"""{words_of}:\n\n' + "\n".join(code) + '\n"""\n'
+        )
+        self.assertEqual(self.found(words.LONG), [])
 
     def test_sentences_of_the_readme_have_an_average(self):
         self.assertEqual(words.sentence_words(FILES["README.md"]), 4.0)

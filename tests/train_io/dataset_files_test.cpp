@@ -181,7 +181,7 @@ TEST(TrainingFiles, WeightsSayWhatTheyAre) {
   EXPECT_EQ(none.error().str(), path + ": these are weights, no checkpoint");
 }
 
-// What is evaluated later is what was trained: weights in steps of the scales that were held.
+// The evaluated network equals the trained one: weights in steps of the scales that were held.
 TEST(TrainingFiles, WeightsKeepTheScalesTheyWereTrainedWith) {
   const TemporaryFolder folder;
   const std::string path = folder.path("w.safetensors");

@@ -149,7 +149,7 @@ TEST(SequenceFileErrors, AreSaidInOneLine) {
       {"4,1,2,3,0\n", "1", "length 4 must be an integer from 0 to 3"},
       {"0,1,2,3,0\n", "1", "a length of 0; a sample has at least one position"},
       {"2,1,2,3,0\n", "steps", "no column 'steps' for the lengths of samples"},
-      {"2,1,2,3,0\n", "5", "the lengths of samples stand in the last column"},
+      {"2,1,2,3,0\n", "5", "the lengths of samples are in the last column"},
       {"1,2,3,0\n", "1", "and 1 for lengths"},
       {"2,1,2,3,\n", "1", "sample 0: label -1 must be from 0 to 1"},
   };

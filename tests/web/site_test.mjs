@@ -87,7 +87,7 @@ const drives = {
     // This Chromium has no adapter: the model is loaded again, the CPU computes, and the page says
     // why.
     await page.getByLabel("Computed by").selectOption("gpu");
-    await says(page, /loaded in .* The CPU computes: /, "a GPU that is not there is told");
+    await says(page, /loaded in .* The CPU computes: /, "an absent GPU is reported");
     await page.getByRole("textbox", { name: "Your text" }).fill("Tell me a story");
     await page.getByRole("button", { name: "Send" }).click();
     await says(page, /^\d+ tokens/, "and the answer comes all the same");

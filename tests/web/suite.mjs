@@ -175,7 +175,7 @@ export const cases = {
     for (const one of [a, b, child]) one.close();
   },
 
-  async "a mesh shows a sample after as many ticks as there are layers"(kit, loom) {
+  async "a mesh shows a sample after one tick per layer"(kit, loom) {
     const { layers, tensor } = kit;
     const net = await loom.network([layers.Dense(3, 4, { activation: "tanh" }), layers.Dense(4, 2)], { input: 3, seed: 1 });
     const x = tensor(Float32Array.from([1, -2, 0.5]), [1, 3]);

@@ -9,7 +9,8 @@ by the ops and headers that they name.
       an ALWAYS pattern names (parts: those that choose among their cases), a tenth of the others
 
 Prints "everything", or the words that LOOM_GPU_TOUCHED takes: ops, suites of tests and layer kinds.
-What everything uses (the runtime, the WGSL that kernels share) touches everything, as does a file
+Code that everything uses (the runtime, the WGSL that kernels share) touches everything, as does a
+file
 of the GPU that no rule knows. Other files touch nothing.
 """
 

@@ -117,12 +117,13 @@ class Renaming:
     def run(self, write: bool) -> None:
         for folder in FOLDERS:
             for path in sorted((self.root / folder).rglob("*")):
-                if path.suffix not in CPP_SUFFIXES | {".def"} or "data" in path.parts:
+                below = path.relative_to(self.root).as_posix()
+                if path.suffix not in CPP_SUFFIXES | {".def"} or below.startswith("tests/data/"):
                     continue
                 text = path.read_text(encoding="utf-8", errors="surrogateescape")
                 if is_generated(text):
                     continue
-                new = self.text(path.relative_to(self.root).as_posix(), text)
+                new = self.text(below, text)
                 if write and new != text:
                     path.write_text(new, encoding="utf-8", errors="surrogateescape")
 

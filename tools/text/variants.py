@@ -224,7 +224,7 @@ def token_variants():
         ("tokens that strip", {"added_tokens": flags}),
         ("normalized tokens", {"added_tokens": normalized, "normalizer": lower}),
         (
-            "normalized tokens behind a prefix",
+            "normalized tokens after a prefix",
             {
                 "added_tokens": normalized,
                 "normalizer": sequence("normalizers", {"type": "Prepend", "prepend": "_"}),

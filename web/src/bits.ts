@@ -7,7 +7,7 @@ import { digits } from "./digits_data";
 import { el, Status } from "./dom";
 import { engine, noteError, ownFile } from "./engine";
 
-/** SHA-256 of the numbers as they lie in memory, or of a text. */
+/** SHA-256 of the numbers in memory, or of a text. */
 async function hashOf(data: ArrayBufferView | string): Promise<string> {
   const bytes = typeof data === "string" ? new TextEncoder().encode(data)
     : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);

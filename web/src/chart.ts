@@ -27,7 +27,7 @@ function limits(values: readonly number[]): [number, number] {
   return least === most ? [least - 0.5, most + 0.5] : [least, most];
 }
 
-/** Of many points, no more than the chart has places for: means of neighbours. */
+/** Means of neighbours, if there are more points than the chart has columns. */
 function thinned(points: Series["points"]): Series["points"] {
   const each = Math.ceil(points.length / 300);
   if (each <= 1) return points;
@@ -81,7 +81,7 @@ export class LineChart {
   }
 }
 
-/** How often values lie where, in 48 bins. */
+/** A histogram of values in 48 bins. */
 export function histogram(title: string, values: ArrayLike<number>): HTMLElement {
   const kBins = 48, finite = Array.from(values).filter(Number.isFinite);
   const [low, high] = limits(finite);

@@ -40,7 +40,7 @@ export function number(value: number, min: number, max: number, step: number): H
   return el("input", { type: "number", value, min, max, step, inputmode: "decimal" });
 }
 
-/** What a number field says, kept within its limits. */
+/** The value of a number field, clamped to its limits. */
 export function valueOf(input: HTMLInputElement): number {
   const value = Number(input.value);
   const kept = Number.isFinite(value) ? Math.min(Math.max(value, Number(input.min)), Number(input.max)) : Number(input.min);

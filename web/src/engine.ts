@@ -51,7 +51,7 @@ export function deviceChoice(): HTMLSelectElement {
 export function chosen(select: HTMLSelectElement): Device {
   return select.value === "gpu" ? "gpu" : "cpu";
 }
-/** Of an engine that the GPU was asked for: that it computes, or why the CPU does. "" for one of the CPU. */
+/** For an engine on the GPU: that it computes, or why the CPU does. "" for one of the CPU. */
 export function deviceNote(loom: Loom, asked: Device): string {
   if (asked === "cpu") return "";
   if (loom.info.variant === "gpu") return ` It runs on the GPU (${loom.info.device}).`;

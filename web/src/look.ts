@@ -1,4 +1,4 @@
-/** What is in a model file: its layers as a tree, its tensors with their shapes, and how their values are spread. */
+/** The contents of a model file: its layers as a tree, its tensors with their shapes, and how their values are spread. */
 
 import type { FileDescription, ModelFile } from "@loom-engine/loom";
 

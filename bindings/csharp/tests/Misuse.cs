@@ -61,7 +61,7 @@ public static class Misuse
             Fails(() => other.Predict(null), Code.InvalidArgument, "null");
     }
 
-    // What two epochs give a new network with these options.
+    // The hash of a new network after two epochs with these options.
     private static string HashWith(TrainOptions options)
     {
         Tensor x = Tensor.Of(Enumerable.Range(0, 32).Select(i => (i % 7) / 7f).ToArray(), 8, 4);
@@ -98,7 +98,7 @@ public static class Misuse
         {
             Fails(() => net.Predict(Tensor.Of(new float[5], 1, 5)), Code.InvalidArgument, "[1, 5]");
             Fails(() => Tensor.Of(new float[5], 2, 3), Code.InvalidArgument, "do not fill");
-            Fails(() => Tensor.Of(new float[5], -1, -5), Code.InvalidArgument, "none");
+            Fails(() => Tensor.Of(new float[5], -1, -5), Code.InvalidArgument, "is invalid");
             Fails(() => net.Parameter("nothing"), Code.NotFound, "nothing");
             Tensor x = Tensor.Of(new float[] { 1, 2, 3, 4 }, 1, 4);
             float[] place = new float[3];

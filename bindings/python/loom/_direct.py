@@ -1,8 +1,8 @@
 """Direct: runs a session on NumPy arrays like those of the call before, not described anew.
 
 A call through ctypes costs a microsecond; describing arrays to it costs several. Arrays of the same
-shape and type differ by their address alone, so that is all that is set here. Whatever does not fit
-is None, and takes the long way.
+shape and type differ by their address alone, so that is all that is set here. A call that does not
+fit is None, and uses the general code.
 """
 
 import ctypes

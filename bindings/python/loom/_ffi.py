@@ -209,9 +209,8 @@ class loom_engine_info(Structure):
 
 
 class loom_memory(Structure):
-    """Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers,
-    descriptions, arrays that were handed out, what a call takes until it returns, and memory of
-    a GPU."""
+    """Bytes that the objects of an engine hold now. It excludes data sets, tokenizers,
+    descriptions, returned arrays, temporary memory of a call, and memory of a GPU."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -915,7 +914,7 @@ class loom_adaptation_options(Structure):
 
 
 class loom_neat_options(Structure):
-    """What is not here is as docs/evolution.md has it. Texts are borrowed during the call."""
+    """docs/evolution.md has the other settings. Texts are borrowed during the call."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -1015,7 +1014,7 @@ class loom_mesh_port(Structure):
 
 
 class loom_mesh_link(Structure):
-    """What a cell reads in place of the cell before it: a port, another cell (itself as well),
+    """The source that a cell reads instead of the cell before it: a port, a cell (also itself),
     or nothing. Borrowed during the call."""
 
     _fields_ = [

@@ -128,7 +128,8 @@ def is_bytes(source: object) -> "TypeIs[bytes | bytearray | memoryview]":
 
 
 class Callbacks:
-    """Python functions as callbacks. What one of them raises ends the call, and comes out of it.
+    """Python functions as callbacks. An exception in one of them ends the call, which raises it
+    again.
 
     In the main thread a call without functions has callbacks too: Python looks for Ctrl-C only
     while it runs Python code."""
@@ -139,7 +140,8 @@ class Callbacks:
         self._called: List[Any] = []
 
     def wrap(self, kind: Any, function: Optional[Callable[..., Any]], listens: bool = True) -> Any:
-        """`function` is given what C passes behind `user`; it stops the call by returning False.
+        """`function` is given the arguments that C passes after `user`; it stops the call by
+        returning False.
 
         listens: without a function, a callback that only lets Python look for signals."""
         if function is None and not (listens and _is_main_thread()):
@@ -227,7 +229,7 @@ class Handle:
         self.close()
 
     def __del__(self) -> None:
-        # An object that was never finished has no handle; at the very end there may be no library.
+        # An object that was never finished has no handle; at the very end the library may be gone.
         if getattr(self, "_handle", None) and lib is not None:
             self.close()
 

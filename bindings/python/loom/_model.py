@@ -194,7 +194,7 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 class ModelCalls(Handle):
-    """What LLM has that needs no session."""
+    """The parts of LLM that need no session."""
 
     def tokenize(self, text: str, *, special_tokens: bool = True) -> List[int]:
         """Ids, with the tokens that the tokenizer puts around a text."""

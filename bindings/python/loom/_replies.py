@@ -1,4 +1,4 @@
-"""Replies told apart, and texts that are written together."""
+"""Parsed replies, and texts that are written together."""
 
 import ctypes
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Sequence
@@ -15,11 +15,11 @@ class ToolCall(NamedTuple):
 
     name: str
     arguments: str  # the text of a JSON object
-    problem: str  # what is wrong with it; "": nothing
+    problem: str  # what is wrong with it; "" means nothing
 
 
 class Reply(NamedTuple):
-    """What a model wrote in a conversation."""
+    """The reply of a model in a conversation."""
 
     text: str
     reasoning: str

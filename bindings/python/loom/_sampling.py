@@ -39,7 +39,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def generate_options(values: Dict[str, Any], **callbacks: Any) -> Any:
-    """The struct. Raises TypeError for a name that is no option."""
+    """The struct. Raises TypeError for a name that is not an option."""
     fields: Dict[str, Any] = dict(callbacks)
     types: Dict[str, Any] = {row[0]: row[1] for row in _ffi.loom_generate_options._fields_}
     for name, value in values.items():
@@ -47,7 +47,7 @@ def generate_options(values: Dict[str, Any], **callbacks: Any) -> Any:
             fields[name] = None if value is None else value.handle
             continue
         if name not in GENERATE_OPTIONS:
-            raise TypeError(f"'{name}' is no option of generate(); docs/generation-options.md")
+            raise TypeError(f"'{name}' is not an option of generate(); docs/generation-options.md")
         if value is None:
             continue
         _check(name, value)

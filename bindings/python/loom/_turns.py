@@ -6,7 +6,8 @@ Turn = Union[Mapping[str, str], Tuple[str, str]]
 
 
 def plain_turn(turn: Turn, at: int) -> Tuple[str, str]:
-    """A turn as C has it: a role and a text. What it cannot hold is an error that names it."""
+    """A turn as C has it: a role and a text. A value that does not fit is an error that names
+    it."""
     pair: Sequence[Any]
     if not isinstance(turn, Mapping):
         pair = turn

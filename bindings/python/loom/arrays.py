@@ -1,8 +1,7 @@
 """Numbers in and out: NumPy arrays, anything that speaks DLPack or the buffer protocol, and lists.
 
-Nothing is copied that does not have to be: arrays are handed over where they lie, with their
-strides, and results are NumPy arrays over memory of the library, or an Array where there is no
-NumPy.
+Nothing is copied that does not have to be. Arrays are passed by address, with their strides.
+Results are NumPy arrays over memory of the library, or an Array if NumPy is absent.
 """
 
 import array as _array
@@ -103,9 +102,9 @@ class TensorArgument:
 
 def _numpy_type(dtype: Any) -> int:
     if dtype.name not in _BY_NUMPY:
-        raise TypeError(f"an array of {dtype} is no tensor; convert it with astype()")
+        raise TypeError(f"an array of {dtype} is not a tensor; convert it with astype()")
     if not dtype.isnative:
-        raise TypeError("an array of the other byte order is no tensor; convert it with astype()")
+        raise TypeError("arrays of the other byte order are not tensors; convert with astype()")
     number = _known_types[dtype] = _BY_NUMPY[dtype.name]
     return number
 
@@ -128,7 +127,7 @@ def _from_buffer(values: Any) -> TensorArgument:
     view = memoryview(values)
     form = view.format.lstrip("@=" + ("<" if sys.byteorder == "little" else ">"))
     if form not in _BY_FORMAT:
-        raise TypeError(f"a buffer of format '{view.format}' is no tensor; make it one of numbers")
+        raise TypeError(f"a buffer of format '{view.format}' is not a tensor; make it numeric")
     strides = None
     if view.readonly or not view.c_contiguous:
         # ctypes tells the address of memory that may be written alone.
@@ -153,7 +152,7 @@ def _from_list(values: Any) -> TensorArgument:
             flat.append(part)
             return
         if not isinstance(part, (list, tuple)) or len(part) != shape[depth]:
-            raise ValueError("a list whose rows differ in length is no tensor")
+            raise ValueError("a list whose rows differ in length is not a tensor")
         for item in part:
             collect(item, depth + 1)
 
@@ -214,7 +213,7 @@ _FLAGS_AT, _READ_ONLY = 24, 1  # in a DLManagedTensorVersioned
 
 
 def _drop_capsule(capsule: int) -> None:
-    """Nobody took the tensor: the library takes it back, and frees it."""
+    """The caller did not take the tensor: the library takes it back, and frees it."""
     for name, (_, taken_by) in _CAPSULES.items():
         if _dying_is(capsule, name):
             out = ctypes.c_void_p()
@@ -327,7 +326,7 @@ class Array(Handle):
 
 
 def result(handle: int) -> Any:
-    """What calls give: a NumPy array over memory of the library, or an Array without NumPy."""
+    """The results of calls: a NumPy array over memory of the library, or an Array without NumPy."""
     made = Array(handle)
     return made if numpy_module() is None else made.numpy()
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, Optional
 
 from . import _ffi
+from ._gpu import wgpu_library
 from ._library import (
     Handle,
     encoded,
@@ -42,9 +43,12 @@ class Engine(Handle):
         gpu_cache: Optional[str] = None,
         log: Optional[Callable[[str, str], Any]] = None,
     ) -> None:
-        """log(level, line): told of work ("debug"), what was done ("info") and what went another
+        """log(level, line): receives progress ("debug"), completed work ("info") and what went
+        another
         way than was asked for ("warning"), from the thread that called the library."""
         self._log = _log_sink(log)
+        if device == "gpu" and gpu_library is None:
+            gpu_library = wgpu_library()
         options = sized(
             _ffi.loom_engine_options,
             threads=threads,
@@ -100,7 +104,7 @@ def _log_sink(log: Optional[Callable[[str, str], Any]]) -> Any:
     def told(_user: Any, level: int, line: bytes) -> int:
         try:
             wanted(name_of(_ffi.LOG_LEVEL, level), line.decode("utf-8", "replace"))
-        except Exception as error:  # nobody is there to take it
+        except Exception as error:  # no caller can catch it
             unraisable: Any = SimpleNamespace(
                 exc_type=type(error),
                 exc_value=error,

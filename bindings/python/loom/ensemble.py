@@ -52,7 +52,7 @@ def _weights(weights: Optional[Sequence[float]], count: int) -> Any:
 
 
 def _masks(masks: Any) -> Any:
-    numpy = numpy_module()  # whose booleans are no numbers
+    numpy = numpy_module()  # whose booleans are not numbers
     return as_tensor(masks if numpy is None else numpy.asarray(masks).astype("uint8"))
 
 
@@ -81,7 +81,7 @@ def greedy_cover(masks: Any, *, most: int = 0) -> Cover:
 
 
 def majority_vote(said: Any, *, weights: Optional[Sequence[float]] = None) -> Any:
-    """Of classes [models, samples] the one of each sample with the largest sum of weights."""
+    """The class of each sample with the largest sum of weights, of classes [models, samples]."""
     numpy = numpy_module()
     if numpy is not None and numpy.asarray(said).dtype.kind in "iu":
         said = numpy.asarray(said).astype("int64")
@@ -116,8 +116,7 @@ def stack(
 ) -> Network:
     """Stacking (Wolpert, 1992): a Dense layer over the models' answers, trained for `labels`.
 
-    It takes what stack_inputs() makes. The samples should be none that the models were trained
-    with.
+    It takes what stack_inputs() makes. The models should not have been trained with these samples.
 
     Options, from api/options, StackOptions:
 

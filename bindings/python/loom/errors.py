@@ -1,4 +1,5 @@
-"""What calls raise: a class per code of the C interface, each also the built-in exception that is
+"""Exceptions of calls: a class per code of the C interface, each also the built-in exception that
+is
 nearest to it."""
 
 from typing import Dict, Type

@@ -124,7 +124,7 @@ class TaskChange(NamedTuple):
     before: float  # accuracies of these windows, in percent
     after: float
     recovery_windows: int  # from window_after to the first that has recovered
-    recovery_seconds: float  # -1: not before the next change or the end
+    recovery_seconds: float  # -1 means not before the next change or the end
 
 
 class AdaptationReport(NamedTuple):
@@ -145,7 +145,7 @@ class AdaptationTracker(Handle):
     """Accuracy by windows of time while tasks change. One thread at a time.
 
     duration, window: seconds. A window after a change has recovered when its accuracy is at least
-    `threshold` percent, or with relative that share of the accuracy before the change.
+    `threshold` percent. With relative, it is that share of the accuracy before the change.
     """
 
     _FREE = "loom_adaptation_free"

@@ -86,14 +86,14 @@ class Genome(Handle):
 
 @dataclass(frozen=True)
 class Generation:
-    """A generation that was told."""
+    """A generation whose fitness was reported."""
 
     generation: int  # the first is 0
     evaluations: int  # with this generation's
     best: float
     mean: float
     worst: float
-    failed: int  # members whose fitness is no finite number
+    failed: int  # members whose fitness is not finite
     hidden: int  # nodes of its best
     connections: int  # of its best
     species: int
@@ -208,16 +208,17 @@ class Population(Handle):
 
     @property
     def generation(self) -> int:
-        """Generations told so far."""
+        """Generations reported so far."""
         return int(self._info().generation)
 
     @property
     def best_fitness(self) -> float:
-        """Of all that were told; minus infinity before the first."""
+        """The best of all reported generations; minus infinity before the first."""
         return float(self._info().best_fitness)
 
     def run(self, x: Any) -> Any:
-        """What each genome gives for each row of x [rows, inputs]: float32 [size, rows, outputs].
+        """The outputs of each genome for each row of x [rows, inputs]: float32 [size, rows,
+        outputs].
 
         The rows of a recurrent population are steps, from a new beginning.
         """
@@ -246,7 +247,7 @@ class Population(Handle):
         return Genome(handle_from(lib.loom_population_genome, self.handle, place))
 
     def best(self) -> Genome:
-        """The best of all generations that were told."""
+        """The best of all reported generations."""
         return Genome(handle_from(lib.loom_population_best, self.handle))
 
     @property
@@ -311,7 +312,7 @@ def compare_dna(a: Network, b: Network, *, mode: str = "functional") -> Dict[str
     """How alike two networks are, cell by cell: overall_overlap, layer_overlaps, logic_shifts.
 
     mode: functional, counts of weights must be equal; strict, number types too; aligned, other
-    widths too; permutation, hidden units may stand in another order. docs/evolution.md
+    widths too; permutation, hidden units may have another order. docs/evolution.md
     """
     number = number_of(_ffi.DNA_MODE, mode, "mode")
     found: Dict[str, Any] = json.loads(

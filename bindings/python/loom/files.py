@@ -30,7 +30,7 @@ Work = Callable[[str, int, int], Any]
 
 
 class PackedTensor(NamedTuple):
-    """What packing one parameter cost."""
+    """The cost of packing one parameter."""
 
     name: str
     shape: Tuple[int, ...]
@@ -217,7 +217,7 @@ def verify_hashes(path: Path, *, engine: Optional[Engine] = None) -> int:
 
 
 class ModelFile(Handle):
-    """What is in a file with a model, without running it: weights stay where they are."""
+    """The contents of a file with a model, without running it: weights stay where they are."""
 
     _FREE = "loom_model_file_free"
 
@@ -242,7 +242,7 @@ class ModelFile(Handle):
 
     @property
     def notes(self) -> List[str]:
-        """What was inferred on opening."""
+        """Properties that were inferred on opening."""
         return list(self._said["notes"])
 
     @property

@@ -1,4 +1,4 @@
-"""Graphs of layers: for networks that are no row."""
+"""Graphs of layers: for networks that are not a sequence."""
 
 from typing import Any, Dict, List, Optional
 
@@ -6,7 +6,7 @@ from ._layer import Layer
 
 
 class Value:
-    """What a node of a Graph gives, or its input."""
+    """The output of a node of a Graph, or the input of the Graph."""
 
     def __init__(self, graph: "Graph", name: str):
         self._graph = graph
@@ -44,14 +44,16 @@ class Graph(Layer):
         return Value(self, name if name is not None else str(len(self._nodes) - 1))
 
     def again(self, value: Value, *inputs: Value, name: Optional[str] = None) -> Value:
-        """What the node that gives `value` makes of other inputs, with the same weights: a tower
+        """The output of the node of `value` for other inputs, with the same weights: a tower
         that reads two things, a step that is taken again."""
         known = self._name_of(value)
         for i, node in enumerate(self._nodes):
             if known in (node.get("name"), str(i)):
                 break
         else:
-            raise ValueError(f"{value!r} is no node of this graph, so it has no weights to share")
+            raise ValueError(
+                f"{value!r} is not a node of this graph, so it has no weights to share"
+            )
         layer = {k: v for k, v in node.items() if k not in ("name", "from", "shared_with")}
         made: Dict[str, Any] = {"name": name} if name is not None else {}
         made["from"] = [self._name_of(v) for v in inputs]
@@ -60,13 +62,15 @@ class Graph(Layer):
         return Value(self, name if name is not None else str(len(self._nodes) - 1))
 
     def output(self, *values: Value) -> "Graph":
-        """What the graph gives: one value, or several that Session.run() tells by name."""
+        """Sets the outputs of the graph: one value, or several that Session.run() tells by name."""
         self._outputs = [self._name_of(value) for value in values]
         return self
 
     def _name_of(self, value: Value) -> str:
         if not isinstance(value, Value) or value._graph is not self:
-            raise ValueError(f"{value!r} is no value of this graph: take those that add() gives")
+            raise ValueError(
+                f"{value!r} is not a value of this graph: take those that add() returns"
+            )
         return value._name
 
     def description(self) -> Dict[str, Any]:

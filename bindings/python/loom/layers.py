@@ -730,7 +730,8 @@ class Softmax(Layer):
 @dataclass(frozen=True)
 class Pool(Layer):
     """Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other
-    extents, (L + padding - dilation (kernel - 1) - 1) / stride + 1 or those of `output`.
+    extents. An extent is (L + padding - dilation (kernel - 1) - 1) / stride + 1 or that of
+    `output`.
 
     kind: Max, average or lp.
     kernel: taps: one number, or one per axis; 1 to 1048576.
@@ -965,7 +966,8 @@ class MatMul(Layer):
 class Constant(Layer):
     """Values that do not depend on the input, stored with the weights: a node without inputs. They
     have no batch: {1, T, D} or {D} is broadcast by its reader. fill sinusoidal is {.., T, W}, alibi
-    {.., heads, T, T}, causal {.., T, T} with 0, and -1e9 after the diagonal, log_range log(n + 1).
+    {.., heads, T, T}. causal is {.., T, T} with 0, and -1e9 after the diagonal. log_range is log(n
+    + 1).
 
     shape: Its extents; 1 to 16777216.
     trained: Training changes them; 0 means they stay fixed.

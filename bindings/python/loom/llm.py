@@ -336,8 +336,8 @@ class LLM(ModelCalls):
         dry_allowed_length: Length of a repetition that has no DRY penalty; 0 or more tokens.
         dry_window: Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0
             or more tokens.
-        dry_breakers: A repetition ends at a token whose text contains one of these. Empty: a line
-            end, a colon, a quote and an asterisk.
+        dry_breakers: A repetition ends at a token whose text contains one of these. The default is
+            a line end, a colon, a quote and an asterisk.
         typical_p: Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to
             1.
         top_n_sigma: Keep logits within this distance of the largest; 0 disables it; 0 to 1e6
@@ -478,7 +478,7 @@ class LLM(ModelCalls):
     ) -> Generation:
         """The assistant's next turn: turns are (role, content), or {"role", "content"}, or one
         text of the user. The options are those of generate(), and of render_chat(). Its `reply` is
-        told apart into text, reasoning and calls of tools."""
+        separated into text, reasoning and calls of tools."""
         given: Sequence[Turn] = [("user", turns)] if isinstance(turns, str) else turns
         seen: Dict[str, Any] = dict(date=date, tools=tools, documents=documents)
         seen["variables"] = variables
@@ -494,7 +494,7 @@ class LLM(ModelCalls):
         return text_from(lib.loom_model_tool_format, self.handle)
 
     def parse_reply(self, text: str, *, prompt: str = "", tools: Any = None) -> "Reply":
-        """A reply told apart. prompt: what render_chat() gave, for the same tools."""
+        """A parsed reply. prompt: what render_chat() gave, for the same tools."""
         words = encoded(None if tools is None else json.dumps(tools))
         handle = handle_from(lib.loom_model_reply_parser, self.handle, encoded(prompt), words)
         return read_reply(handle, text)
@@ -503,7 +503,8 @@ class LLM(ModelCalls):
     def generate_batch(
         self, prompts: Sequence[Prompt], *, sequences: int = 4, **options: "Unpack[Keywords]"
     ) -> List[Generation]:
-        """What generate() gives for each prompt, written together, so many at a time. The options
+        """The result of generate() for each prompt, written together, so many at a time. The
+        options
         are those of generate(), but for callbacks."""
         ids = [self._tokens(p) for p in prompts]
         values: Dict[str, Any] = {**options}
@@ -514,7 +515,7 @@ class LLM(ModelCalls):
     # ---- what was read ---------------------------------------------------------------------------
 
     def save_state(self, path: Path) -> None:
-        """What the last call has read, as a file: keys, values, logits."""
+        """Saves the state of the last call as a file: keys, values, logits."""
         with self._lock:
             check(lib.loom_model_session_save_state(self._session.handle, encoded(path)))
 

@@ -24,7 +24,7 @@ Place = Tuple[int, int, int, int]
 
 
 class MeshLink(NamedTuple):
-    """What the cell `to` reads in place of the cell before it, each as (z, y, x, l).
+    """Sets the source of the cell `to`, instead of the cell before it. Each is (z, y, x, l).
 
     Another cell, a port by its name, or nothing. Without any of them the source stays, and the
     delay is new. delay: ticks; of a port 1 is the sample of this very tick. second: the second
@@ -66,7 +66,7 @@ class Cell(NamedTuple):
     at: Place
     layer: str  # its kind; "" for a disabled cell
     output: Tuple[int, ...]  # shape of one sample
-    first_tick: int  # in which it fires, if all ports are set from the start; -1: never
+    first_tick: int  # in which it fires, if all ports are set from the start; -1 means never
     holds: bool  # whether it ever fired
 
 
@@ -127,7 +127,7 @@ class Mesh(Handle):
         super().__init__(handle_from(call, network.handle, ctypes.byref(how.struct)))
 
     def set(self, x: Any, port: str = "input") -> None:
-        """What a port offers until it is replaced: [batch, sample]."""
+        """Sets the value of a port until it is replaced: [batch, sample]."""
         tensor = as_tensor(x)
         check(lib.loom_mesh_set_port(self.handle, encoded(port), tensor.pointer))
 
@@ -135,7 +135,7 @@ class Mesh(Handle):
         check(lib.loom_mesh_tick(self.handle, count))
 
     def output(self, cell: Optional[Place] = None) -> Any:
-        """What a cell committed last, [batch, ...]; zeros before it fired. None: the last cell."""
+        """The last output of a cell, [batch, ...]; zeros before it fired. None: the last cell."""
         if cell is None:
             return result(handle_from(lib.loom_mesh_output, self.handle))
         place = (ctypes.c_int64 * 4)(*cell)
@@ -164,7 +164,7 @@ class Mesh(Handle):
         return [rows[i : i + 1] for i in range(len(rows))]
 
     def activity(self) -> Any:
-        """Of the last run(): how much each cell committed in each tick, [ticks, cells].
+        """The amount that each cell committed in each tick of the last run(), [ticks, cells].
 
         Means of absolute values, in the order of cells(); NaN if a cell held nothing.
         """

@@ -74,7 +74,7 @@ class Network(Handle):
     _FREE = "loom_network_free"
     _plan: Optional[Dict[str, Any]] = None
     notes: Sequence[str] = ()  # of for_table(): what the columns are, and which are not inputs
-    # Of a network that loom.absorb() made: what it was made of.
+    # The plan of a network that loom.absorb() made.
     plan: "Plan | None" = None
     # The epochs of the last fit(), also of one that was stopped.
     history: "History | None" = None
@@ -310,8 +310,8 @@ class Network(Handle):
     def to_torch(self, into: Any = None) -> Any:
         """A torch.nn.Module in evaluation mode with the weights of now.
 
-        What loom.absorb() made of a module goes back into that module, by the names of its
-        state_dict, and the module is returned. `into`: into this module of the same class and
+        Copies the weights back into the module that loom.absorb() read, by the names of its
+        state_dict. It returns the module. `into`: into this module of the same class and
         sizes; also of a network that was saved and loaded. Other networks become a
         torch.fx.GraphModule. UnsupportedError names the cell and the field that PyTorch lacks.
         """
@@ -404,7 +404,7 @@ class Network(Handle):
     ) -> Session:
         """One user of the network, with the memory that running it takes.
 
-        lengths: Session.run() is told how many steps of each sample are real.
+        lengths: Session.run() takes the number of real steps of each sample.
         """
         options = sized(
             _ffi.loom_session_options,
@@ -435,12 +435,12 @@ class Network(Handle):
 
     @property
     def inputs(self) -> List[Port]:
-        """What it takes; Session.run() takes them by name."""
+        """The inputs, by whose names Session.run() takes arrays."""
         return self._ports(False)
 
     @property
     def outputs(self) -> List[Port]:
-        """What it gives; Session.run() gives all where it is given a dict."""
+        """The outputs. Session.run() returns all of them for a dict of inputs."""
         return self._ports(True)
 
     @property
@@ -589,8 +589,8 @@ class Network(Handle):
         nothing. Ctrl-C ends the training; the network keeps the weights so far.
         on_batch(done, steps, loss), on_epoch(epoch), and on_layer, on_link and on_pass, which see
         each layer after an epoch and in every batch, stop the training by returning False, which
-        raises CancelledError. telemetry: where epochs are told. rate_for: a dict of patterns and
-        factors. rate: None is that of `optimizer`.
+        raises CancelledError. telemetry: the files and addresses of records.
+        rate_for: a dict of patterns and factors. rate: None is that of `optimizer`.
 
         Options, from api/options:
 

@@ -23,7 +23,7 @@ Progress = Callable[[int, int], Any]
 
 
 class _Search(Handle):
-    """What both kinds of searches have."""
+    """The common base of both kinds of searches."""
 
     _NAME = ""
 
@@ -78,9 +78,9 @@ def _search_epoch(values: Dict[str, Any]) -> SearchEpoch:
 class DartsSearch(_Search):
     """Cells become mixtures of alternatives; then each keeps its best (Liu et al., 2019).
 
-    network: its cells follow each other. Parallel cells with combine "mixed" are decided; where
-    there is none, every Dense and two-dimensional Conv becomes a mixture of what can stand in its
-    place. Equal options and data give equal bits.
+    network: its cells follow each other. Parallel cells with combine "mixed" are decided. If there
+    is none, every Dense and two-dimensional Conv becomes a mixture of its possible replacements.
+    Equal options and data give equal bits.
 
     Options, from api/options, DartsOptions:
 
@@ -140,7 +140,7 @@ class DartsSearch(_Search):
 
     @property
     def seed_parameters(self) -> int:
-        """Of the network before it was mixed; 0 if it came mixed."""
+        """Parameters of the network before it was mixed; 0 if it was mixed already."""
         return int(self._told()["seed_parameters"])
 
     @property
@@ -173,7 +173,7 @@ class Member(NamedTuple):
     """A network of an evolution."""
 
     id: int
-    parent: int  # -1: none
+    parent: int  # -1 if it has none
     other: int
     born: int  # generation
     birth: str  # "widen cell 0: 32 to 41 units"
@@ -182,7 +182,7 @@ class Member(NamedTuple):
     loss: float
     parameters: int
     bytes: int
-    seconds: float  # 0 if "time" is no objective
+    seconds: float  # 0 if "time" is not an objective
 
 
 class SearchGeneration(NamedTuple):
@@ -207,8 +207,8 @@ class ArchitectureSearch(_Search):
 
     population: Size of a generation; 2 or more networks.
     seed: Seed of all that is drawn.
-    objectives: What is searched for: accuracy, loss: of samples that are held out; parameters;
-        bytes: packed; time: seconds to answer one sample.
+    objectives: Aims of the search: accuracy, loss: of samples that are held out; parameters; bytes:
+        packed; time: seconds to answer one sample.
     epochs: Epochs that each network is trained; 1 or more.
     batch: Size of a batch; 1 or more samples.
     rate: Learning rate of Adam, falling to 0 along a half cosine; 0 or more.

@@ -82,9 +82,9 @@ class Session(Handle):
 
     @property
     def states(self) -> List[Any]:
-        """Of a stateful session: what recurrent layers carry on, [max_batch, width] each.
+        """The states of recurrent layers of a stateful session, [max_batch, width] each.
 
-        Setting them says what the next call begins with.
+        The next call begins with the states that were set.
         """
         count = ctypes.c_int64()
         check(lib.loom_session_state_count(self.handle, ctypes.byref(count)))

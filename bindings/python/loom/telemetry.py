@@ -1,4 +1,4 @@
-"""What is seen of training: functions that are called per layer and pass, and telemetry.
+"""Observers of training: functions that are called per layer and pass, and telemetry.
 
 with loom.Telemetry(tensorboard="runs/first") as told:
     trainer.fit(train, telemetry=told, on_layer=lambda stats: print(stats.at, stats.std))
@@ -17,7 +17,7 @@ Place = Tuple[int, ...]
 
 
 class LayerStats(NamedTuple):
-    """What a layer gave in the last step of an epoch, or what gradient came back to it."""
+    """The output of a layer in the last step of an epoch, or its gradient."""
 
     epoch: int
     at: Place  # z, y, x, l
@@ -98,7 +98,8 @@ def observers(
 
 
 class Telemetry(Handle):
-    """What a run tells while it goes on. It never holds the run up: a thread of its own writes.
+    """The records of a run while it continues. It never holds the run up: a thread of its own
+    writes.
 
     Give it to fit() as `telemetry`. json_lines: a file to which lines of JSON are appended.
     tensorboard: a folder. prometheus: a file with the last value of each number. http:

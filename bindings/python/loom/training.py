@@ -32,7 +32,7 @@ from .options import (
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well one class is told from the others."""
+    """How well one class is separated from the others."""
 
     samples: int
     precision: float
@@ -42,7 +42,7 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How well a network does. What does not apply is None or empty.
+    """How well a network does. Scores that do not apply are None or empty.
 
     metrics: those of the option `metrics`; NaN where the samples do not determine one.
     """
@@ -106,7 +106,7 @@ class Dataset(Handle):
 
     x: [n, sample]; integers of 32 and 64 bits are ids for an Embedding, other types are numbers. y:
     class labels as integers, or targets as floats, or None. Values are copied. lengths: how many
-    positions of each sample [positions, ..] are real; what stands behind them is padding. Networks
+    positions of each sample [positions, ..] are real; the rest is padding. Networks
     of several inputs take a dict: the first input first, the others by their names in
     `Network.inputs`.
     """

@@ -104,7 +104,7 @@ unsafe impl<T> Send for Owned<T> {}
 unsafe impl<T> Sync for Owned<T> {}
 
 impl<T> Owned<T> {
-    /// What a call writes to its last argument.
+    /// The object that a call writes to its last argument.
     pub(crate) fn from(
         free: unsafe extern "C" fn(*mut T),
         call: impl FnOnce(*mut *mut T) -> sys::loom_status,
@@ -133,7 +133,7 @@ impl<T> Drop for Owned<T> {
 pub(crate) struct Caught(Option<Box<dyn Any + Send>>);
 
 impl Caught {
-    /// Runs what a callback does; 0: go on.
+    /// Runs the body of a callback; 0 means continue.
     pub(crate) fn run(&mut self, callback: impl FnOnce() -> bool) -> i32 {
         match catch_unwind(AssertUnwindSafe(callback)) {
             Ok(go_on) => i32::from(!go_on),
@@ -156,7 +156,7 @@ impl Caught {
 /// A `user` of C as what it is.
 ///
 /// # Safety
-/// `user` is the address of a `T` that nobody else uses during the callback.
+/// `user` is the address of a `T` that has no other user during the callback.
 pub(crate) unsafe fn user<'a, T>(user: *mut c_void) -> &'a mut T {
     // SAFETY: as the caller says.
     unsafe { &mut *user.cast::<T>() }

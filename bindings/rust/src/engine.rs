@@ -6,7 +6,7 @@ use crate::{sys, Activations, Device, Result};
 /// How an engine computes. The default: all cores, the best instruction set, the CPU.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Lanes of work, the caller's included; 0: all cores.
+    /// Lanes of work, the caller's included; 0 means all cores.
     pub threads: i32,
     /// So many also beyond the cores.
     pub exact_threads: bool,
@@ -14,11 +14,11 @@ pub struct EngineOptions {
     pub isa: Option<String>,
     /// How inputs meet weights of integer types.
     pub activations: Activations,
-    /// What computes.
+    /// The device that computes.
     pub device: Device,
 }
 
-/// What an engine is.
+/// The properties of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineInfo {
     /// As they run, after the limit of cores.

@@ -46,7 +46,7 @@ impl Code {
 }
 
 impl Default for Code {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Ok
     }
@@ -154,7 +154,7 @@ impl DType {
 }
 
 impl Default for DType {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Float64
     }
@@ -181,7 +181,7 @@ impl Device {
 }
 
 impl Default for Device {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Cpu
     }
@@ -213,7 +213,7 @@ impl Activations {
 }
 
 impl Default for Activations {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Automatic
     }
@@ -243,7 +243,7 @@ impl GpuTuning {
 }
 
 impl Default for GpuTuning {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::On
     }
@@ -275,7 +275,7 @@ impl LogLevel {
 }
 
 impl Default for LogLevel {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Debug
     }
@@ -308,7 +308,7 @@ impl NetworkFormat {
 }
 
 impl Default for NetworkFormat {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Entity
     }
@@ -337,7 +337,7 @@ impl Header {
 }
 
 impl Default for Header {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Automatic
     }
@@ -414,7 +414,7 @@ impl Loss {
 }
 
 impl Default for Loss {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Automatic
     }
@@ -493,7 +493,7 @@ impl Optimizer {
 }
 
 impl Default for Optimizer {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Automatic
     }
@@ -546,7 +546,7 @@ impl Schedule {
 }
 
 impl Default for Schedule {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Constant
     }
@@ -596,7 +596,7 @@ impl Rule {
 }
 
 impl Default for Rule {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::BackPropagation
     }
@@ -631,14 +631,14 @@ impl Clip {
 }
 
 impl Default for Clip {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::None
     }
 }
 
-/// Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as
-/// the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
+/// Normalization of the inputs, taken from the data of the first fit and stored with the network.
+/// AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(i32)]
@@ -667,7 +667,7 @@ impl Normalize {
 }
 
 impl Default for Normalize {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::AsTrained
     }
@@ -705,7 +705,7 @@ impl Stop {
 }
 
 impl Default for Stop {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Eos
     }
@@ -738,7 +738,7 @@ impl ReplyKind {
 }
 
 impl Default for ReplyKind {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Text
     }
@@ -779,7 +779,7 @@ impl Pooling {
 }
 
 impl Default for Pooling {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Model
     }
@@ -813,7 +813,7 @@ impl DnaMode {
 }
 
 impl Default for DnaMode {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Functional
     }
@@ -845,7 +845,7 @@ impl SpliceMode {
 }
 
 impl Default for SpliceMode {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Blend
     }
@@ -877,7 +877,7 @@ impl Distance {
 }
 
 impl Default for Distance {
-    /// What a zeroed option means.
+    /// The meaning of a zero option.
     fn default() -> Self {
         Self::Euclidean
     }

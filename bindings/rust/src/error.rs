@@ -6,13 +6,13 @@ use std::fmt;
 /// One line: what, where, what to do; and its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What kind of failure it is.
+    /// The kind of the failure.
     pub code: Code,
     /// For people.
     pub message: String,
 }
 
-/// What can fail.
+/// The result of a call that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -20,7 +20,7 @@ impl Error {
         Error { code: Code::InvalidArgument, message: message.into() }
     }
 
-    /// Of the last call of this thread, which gave `status`.
+    /// The error of the last call of this thread, which returned `status`.
     pub(crate) fn last(status: sys::loom_status) -> Self {
         // SAFETY: the text is borrowed until the next call of this thread that fails.
         let message = unsafe { calls::text(sys::loom_last_error()) };

@@ -7,17 +7,17 @@ use std::ffi::{c_char, c_void, CString};
 /// How the next tokens are chosen; zeros are the defaults of the library.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateOptions {
-    /// 0: 256.
+    /// The limit of new tokens; 0 means 256.
     pub max_tokens: i64,
-    /// 0: the likeliest token; else logits are divided by it.
+    /// Logits are divided by it; 0 takes the likeliest token.
     pub temperature: f32,
-    /// Keep the k likeliest tokens; 0: all.
+    /// Keep the k likeliest tokens; 0 keeps all.
     pub top_k: i64,
-    /// Keep the fewest tokens that hold this share of the probability; 0: 1.
+    /// Keep the fewest tokens that hold this share of the probability; 0 means 1.
     pub top_p: f32,
     /// Keep those with at least this share of the best one's.
     pub min_p: f32,
-    /// Keskar et al., 2019; 0: 1.
+    /// Keskar et al., 2019; 0 means 1.
     pub repetition_penalty: f32,
     /// Equal seeds give equal texts, on any machine.
     pub seed: u64,
@@ -34,20 +34,20 @@ pub struct GenerateOptions {
 pub struct Token {
     /// Its number in the vocabulary.
     pub id: i32,
-    /// What it adds, whole characters.
+    /// The text that it adds, in complete characters.
     pub text: String,
     /// With [`GenerateOptions::logprobs`].
     pub logprob: f32,
 }
 
-/// What was generated.
+/// The result of a generation.
 #[derive(Clone, Debug)]
 pub struct Generation {
     /// New text.
     pub text: String,
     /// Without the one that ended the text.
     pub token_ids: Vec<i32>,
-    /// Of the tokens, with [`GenerateOptions::logprobs`].
+    /// Log-probabilities of the tokens, with [`GenerateOptions::logprobs`].
     pub logprobs: Vec<f32>,
     /// Why it ended; None: for a reason of a newer library.
     pub stop: Option<Stop>,

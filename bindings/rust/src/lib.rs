@@ -32,8 +32,8 @@ pub use tensor::{Array, Element, Tensor};
 pub use training::{Dataset, Epoch, Evaluation, FitOptions, Step, Trainer};
 pub use options::TrainerOptions;
 
-/// "0.1.0": of the library that runs.
+/// The version of the library that runs.
 pub fn version() -> String {
-    // SAFETY: the text is borrowed for ever.
+    // SAFETY: the text is borrowed forever.
     unsafe { calls::text(sys::loom_version()) }
 }

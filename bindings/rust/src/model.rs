@@ -9,7 +9,7 @@ use crate::{sys, Engine, GenerateOptions, Generation, Result, Token};
 use std::ffi::CString;
 use std::path::Path;
 
-/// What a model is.
+/// The properties of a model.
 #[derive(Clone, Debug)]
 pub struct ModelInfo {
     /// Blocks.
@@ -29,7 +29,7 @@ pub struct ModelInfo {
 pub struct Turn<'a> {
     /// "system", "user", "assistant".
     pub role: &'a str,
-    /// What was said.
+    /// The text of the message.
     pub content: &'a str,
 }
 
@@ -100,7 +100,7 @@ impl Model {
         })
     }
 
-    /// A conversation. `context`: positions; 0: the model's, at most 2048.
+    /// A conversation. `context`: positions; 0 means the model's, at most 2048.
     pub fn session(&self, context: i64) -> Result<ModelSession> {
         let mut how = sys::loom_model_session_options { ..Default::default() };
         how.context = context;
@@ -116,7 +116,7 @@ impl Model {
         self.session(0)?.generate(prompt, options)
     }
 
-    /// The same, told token by token; false stops.
+    /// The same, token by token; false stops.
     pub fn stream(
         &self,
         prompt: &str,
@@ -212,7 +212,7 @@ impl ModelSession {
         self.text(prompt, options, None)
     }
 
-    /// The same, told token by token; false stops.
+    /// The same, token by token; false stops.
     pub fn stream(
         &mut self,
         prompt: &str,

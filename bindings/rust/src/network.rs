@@ -10,20 +10,20 @@ pub(crate) fn path_text(path: &Path) -> Result<std::ffi::CString> {
     c_text(path.to_str().ok_or_else(|| Error::invalid("the path is not UTF-8"))?)
 }
 
-/// What a network is. Shapes are those of one sample.
+/// The properties of a network. Shapes are those of one sample.
 #[derive(Clone, Debug)]
 pub struct NetworkInfo {
-    /// Of one sample.
+    /// The shape of one input.
     pub input: Vec<i64>,
-    /// Of one sample.
+    /// The shape of one output.
     pub output: Vec<i64>,
     /// Cells in use.
     pub layers: i64,
     /// Numbers; shared ones once.
     pub parameters: i64,
-    /// Of the matrices.
+    /// The number type of the matrices.
     pub dtype: Option<DType>,
-    /// That it was trained with; "": not trained.
+    /// That it was trained with; "" if it was not trained.
     pub loss: String,
 }
 
@@ -159,13 +159,13 @@ impl Network {
 /// How a network is run.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    /// Samples computed at a time; changes speed, never bits; 0: 1.
+    /// Samples computed at a time; changes speed, never bits; 0 means 1.
     pub max_batch: i64,
     /// Inputs of integer weights are never rounded to 8 bits.
     pub float_activations: bool,
     /// Each call goes on where the one before ended.
     pub stateful: bool,
-    /// Stateful: steps that caches hold; 0: those of one input.
+    /// Stateful: steps that caches hold; 0 means those of one input.
     pub max_steps: i64,
 }
 

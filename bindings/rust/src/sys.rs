@@ -259,8 +259,8 @@ pub const LOOM_CLIP_LAYER: loom_clip = 2;
 /// each number
 pub const LOOM_CLIP_VALUE: loom_clip = 3;
 
-/// Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as
-/// the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
+/// Normalization of the inputs, taken from the data of the first fit and stored with the network.
+/// AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
 pub type loom_normalize = i32;
 /// as the network was trained
 pub const LOOM_NORMALIZE_AS_TRAINED: loom_normalize = 0;
@@ -613,8 +613,8 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_engine_info, device) == 180);
 };
 
-/// Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers, descriptions,
-/// arrays that were handed out, what a call takes until it returns, and memory of a GPU.
+/// Bytes that the objects of an engine hold now. It excludes data sets, tokenizers, descriptions,
+/// returned arrays, temporary memory of a call, and memory of a GPU.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_memory {
@@ -772,7 +772,7 @@ pub struct loom_network_info {
     pub takes_ids: i32,
     /// 1: inputs are shifted and scaled as in training
     pub normalizes: i32,
-    /// that it was trained with; "": not trained
+    /// that it was trained with; "" if it was not trained
     pub loss: [c_char; 32],
     /// names of classes there are; see loom_network_class()
     pub classes: i64,
@@ -1371,13 +1371,13 @@ pub type loom_epoch_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, epoch: *const loom_epoch
 ) -> i32>;
 
-/// What happens in training, on the thread that trains. Both texts are borrowed during the
-/// callback. event "layer", after an epoch, of what a layer gave, and of the gradient that came
-/// back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every batch, a
-/// layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link", after an
-/// epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed, cosine, size}.
-/// "begin": {path, epochs}, the checkpoint that the run goes on from. Anything but 0 ends the call
-/// after this batch with LOOM_CANCELLED.
+/// Events of training, on the thread that trains. Both texts are borrowed during the callback.
+/// event "layer": statistics of a layer's output and gradient after an epoch, {epoch, at, type,
+/// backward, mean, std, min, max, active, total}. "pass": a layer that a batch passed through, {at,
+/// type, backward, begin_ns, end_ns, shape}. "link": values of a learning rule for a layer after an
+/// epoch, {epoch, at, type, budget, gap, closed, cosine, size}. "begin": {path, epochs}, the
+/// checkpoint that the run resumes. Any return value but 0 ends the call after this batch with
+/// LOOM_CANCELLED.
 pub type loom_observer_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, event: *const c_char, json: *const c_char
 ) -> i32>;
@@ -1955,8 +1955,8 @@ pub struct loom_generate_options {
     /// Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more
     /// tokens.
     pub dry_window: i64,
-    /// A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
-    /// quote and an asterisk.
+    /// A repetition ends at a token whose text contains one of these. The default is a line end, a
+    /// colon, a quote and an asterisk.
     pub dry_breakers: *const *const c_char,
     pub dry_breaker_count: i32,
     /// Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to 1. 0: 1.
@@ -2179,9 +2179,9 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_perplexity_options {
     pub struct_size: u32,
-    /// predictions per window; each is read without earlier context; 0: 512
+    /// predictions per window; each is read without earlier context; 0 means 512
     pub window: i64,
-    /// maximum predictions, in whole windows; 0: all
+    /// maximum predictions, in whole windows; 0 means all
     pub limit: i64,
     /// predictions done and in all; null: none
     pub progress: loom_progress_fn,
@@ -2243,9 +2243,9 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_beam_options {
     pub struct_size: u32,
-    /// 1 to 64; 0: 4
+    /// 1 to 64; 0 means 4
     pub num_beams: i64,
-    /// 0: 256
+    /// 0 means 256
     pub max_tokens: i64,
     /// 1: `length_penalty` counts
     pub has_length_penalty: i32,
@@ -2258,7 +2258,7 @@ pub struct loom_beam_options {
     /// tokens that end a text, \[eos_count\]; null: those of the model
     pub eos_ids: *const i32,
     pub eos_count: i64,
-    /// positions of the KV cache; 0: the model's, at most 2048
+    /// positions of the KV cache; 0 means the model's, at most 2048
     pub context: i64,
     /// before each token, with tokens so far and max_tokens; null: none
     pub progress: loom_progress_fn,
@@ -2292,8 +2292,8 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_beam_options, user) == 80);
 };
 
-/// A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go on;
-/// anything else ends the call with LOOM_CANCELLED.
+/// A piece of a reply, borrowed during the callback. call: its index, from 0; -1 for text. Return 0
+/// to continue; any other value ends the call with LOOM_CANCELLED.
 pub type loom_reply_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, kind: loom_reply_kind, text: *const c_char, call: i32
 ) -> i32>;
@@ -2493,7 +2493,7 @@ const _: () = {
 pub struct loom_batch_info {
     pub struct_size: u32,
     pub sequences: i64,
-    /// 0: texts alternate, each in passes of its own
+    /// 0 means that texts alternate, each in passes of its own
     pub shares_passes: i32,
     /// positions per sequence
     pub context: i64,
@@ -2563,7 +2563,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_adaptation_options, relative) == 32);
 };
 
-/// What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
+/// docs/evolution.md has the other settings. Texts are borrowed during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_neat_options {
@@ -2836,7 +2836,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_mesh_port, rank) == 16);
 };
 
-/// What a cell reads in place of the cell before it: a port, another cell (itself as well), or
+/// The source that a cell reads instead of the cell before it: a port, a cell (also itself), or
 /// nothing. Borrowed during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -3254,7 +3254,7 @@ extern "C" {
     /// LOOM_ABI_VERSION of the library that runs. Another number than the header's: do not go on.
     pub fn loom_abi_version() -> u32;
 
-    /// "0.1.0". Borrowed; valid forever.
+    /// LOOM_VERSION_STRING of the library that runs. Borrowed; valid forever.
     pub fn loom_version() -> *const c_char;
 
     /// One line about the last call of this thread that failed; "" if none did. Borrowed until the
@@ -3301,8 +3301,8 @@ extern "C" {
     /// Null is fine.
     pub fn loom_array_free(array: *mut loom_array);
 
-    /// A DLManagedTensor of the same memory, without a copy. `*out` is transferred: whoever takes
-    /// it calls its deleter. The memory lives as long as it does, even where the array is freed.
+    /// A DLManagedTensor of the same memory, without a copy. `*out` is transferred: its new owner
+    /// calls its deleter. The memory lives as long as it does, even where the array is freed.
     pub fn loom_array_to_dlpack(array: *const loom_array, out: *mut *mut c_void) -> loom_status;
 
     /// An array over the memory of a DLManagedTensor on the CPU, without a copy. Where the call
@@ -3754,8 +3754,8 @@ extern "C" {
 
     /// All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy,
     /// mean_absolute_error, r2, metrics by name, and for one head of labels classes (samples,
-    /// precision, recall, f1) and confusion \[class\]\[called so\]. What does not apply is left
-    /// out. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. One
+    /// precision, recall, f1) and confusion \[class\]\[called so\]. Scores that do not apply are
+    /// absent. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. One
     /// thread at a time.
     pub fn loom_trainer_evaluate_json(
         trainer: *mut loom_trainer, data: *const loom_dataset, progress: loom_progress_fn, user:
@@ -3828,8 +3828,8 @@ extern "C" {
         telemetry: *const loom_telemetry, out: *mut loom_telemetry_info
     ) -> loom_status;
 
-    /// Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors:
-    /// of a place that failed or lost records; io_error (it did not end in time).
+    /// Writes pending records, for at most so long; 0 means 5 seconds. Later records are dropped.
+    /// Errors: of a place that failed or lost records; io_error (it did not end in time).
     pub fn loom_telemetry_close(telemetry: *mut loom_telemetry, seconds: f64) -> loom_status;
 
     /// Closes it. Null is fine.
@@ -3896,8 +3896,8 @@ extern "C" {
     /// Null is fine.
     pub fn loom_tokenizer_free(tokenizer: *mut loom_tokenizer);
 
-    /// Ids of a text; special_tokens 1: with the tokens that stand around it. `*ids` is
-    /// transferred: loom_free().
+    /// Ids of a text; special_tokens 1 adds the tokens around a text. `*ids` is transferred:
+    /// loom_free().
     pub fn loom_tokenizer_encode(
         tokenizer: *const loom_tokenizer, text: *const c_char, special_tokens: i32, ids: *mut *mut
         i32, count: *mut i64
@@ -3915,9 +3915,9 @@ extern "C" {
         tokenizer: *const loom_tokenizer, out: *mut i64
     ) -> loom_status;
 
-    /// Ids of tokens that are no text, ascending: the beginning of a text, turns of a chat. Their
-    /// names are what loom_tokenizer_decode() makes of them with skip_special 0. `*ids` is
-    /// transferred: loom_free().
+    /// Ids of tokens that are not text, ascending, such as the beginning of a text and turns of a
+    /// chat. loom_tokenizer_decode() with skip_special 0 gives their names. `*ids` is transferred:
+    /// loom_free().
     pub fn loom_tokenizer_special_tokens(
         tokenizer: *const loom_tokenizer, ids: *mut *mut i32, count: *mut i64
     ) -> loom_status;
@@ -4038,7 +4038,8 @@ extern "C" {
         generation: *const loom_generation, out: *mut *const i32, count: *mut i64
     ) -> loom_status;
 
-    /// Of loom_generation_ids(), with options.logprobs; else none. Borrowed while it lives.
+    /// Log-probabilities of loom_generation_ids(), with options.logprobs; else none. Borrowed while
+    /// it lives.
     pub fn loom_generation_logprobs(
         generation: *const loom_generation, out: *mut *const f32, count: *mut i64
     ) -> loom_status;
@@ -4051,8 +4052,8 @@ extern "C" {
     /// Null is fine.
     pub fn loom_generation_free(generation: *mut loom_generation);
 
-    /// What the session has read, as a file: a session of the same model goes on from it with the
-    /// very bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
+    /// Saves the state of the session as a file. A session of the same model continues from it with
+    /// the same bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
     pub fn loom_model_session_save_state(
         session: *const loom_model_session, path: *const c_char
     ) -> loom_status;
@@ -4069,7 +4070,7 @@ extern "C" {
         session: *const loom_model_session, out: *mut loom_model_session_info
     ) -> loom_status;
 
-    /// The text of the chat template; "": there is none. `*out` is transferred: loom_free().
+    /// The text of the chat template; "" if there is none. `*out` is transferred: loom_free().
     pub fn loom_model_chat_template(model: *const loom_model, out: *mut *mut c_char) -> loom_status;
 
     /// The tokenizer, which keeps the model alive. `*out` is transferred. Errors: not_found (the
@@ -4112,7 +4113,7 @@ extern "C" {
     ) -> loom_status;
 
     /// The token that followed the longest end of `history` in the text, in at least `share` of the
-    /// cases; -1: none did. Of equally frequent tokens it is the smallest.
+    /// cases; -1 if none did. It is the smallest of equally frequent tokens.
     pub fn loom_lookup_text_next(
         text: *const loom_lookup_text, history: *const i32, count: i64, share: f64, out: *mut i32
     ) -> loom_status;
@@ -4120,8 +4121,8 @@ extern "C" {
     /// Null is fine.
     pub fn loom_lookup_text_free(text: *mut loom_lookup_text);
 
-    /// Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs),
-    /// cancelled.
+    /// The perplexity of the tokens of a text. Errors: invalid_argument (fewer tokens than a window
+    /// needs), cancelled.
     pub fn loom_model_perplexity(
         model: *const loom_model, ids: *const i32, count: i64, options: *const
         loom_perplexity_options, out: *mut loom_perplexity
@@ -4135,21 +4136,22 @@ extern "C" {
         out: *mut *mut c_char
     ) -> loom_status;
 
-    /// How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
+    /// How the model writes calls of tools; "" if it has no format for them. `*out` is transferred:
+    /// loom_free().
     pub fn loom_model_tool_format(model: *const loom_model, out: *mut *mut c_char) -> loom_status;
 
     /// A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to
-    /// the schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out`
-    /// is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
-    /// template without calls).
+    /// the schemas of `tools`; use it with special_text. It is "" if there is nothing to constrain.
+    /// `*out` is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a
+    /// schema, a template without calls).
     pub fn loom_model_call_grammar(
         model: *const loom_model, prompt: *const c_char, tools: *const c_char, rules: *const
         loom_call_rules, out: *mut *mut c_char
     ) -> loom_status;
 
     /// Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
-    /// tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
-    /// array of functions).
+    /// tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are not a
+    /// JSON array of functions).
     pub fn loom_model_reply_parser(
         model: *const loom_model, prompt: *const c_char, tools: *const c_char, out: *mut *mut
         loom_reply_parser
@@ -4166,7 +4168,7 @@ extern "C" {
         parser: *mut loom_reply_parser, sink: loom_reply_fn, user: *mut c_void
     ) -> loom_status;
 
-    /// What is wrong with a call (no such tool, a field that its schema forbids); "": nothing.
+    /// The problem of a call (no such tool, a field that its schema forbids); "" if nothing is.
     /// `*out` is transferred: loom_free(). Errors: out_of_range. One thread at a time.
     pub fn loom_reply_parser_problem(
         parser: *const loom_reply_parser, call: i32, out: *mut *mut c_char
@@ -4175,9 +4177,9 @@ extern "C" {
     /// Null is fine.
     pub fn loom_reply_parser_free(parser: *mut loom_reply_parser);
 
-    /// Vectors float32 \[count, dimensions\], in the order of the texts; what stands beside a text
-    /// does not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such
-    /// prompt), out_of_range (a text too long with no_truncate), cancelled.
+    /// Vectors float32 \[count, dimensions\], in the order of the texts; other texts do not change
+    /// the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+    /// out_of_range (a text too long with no_truncate), cancelled.
     pub fn loom_model_embed(
         model: *const loom_model, texts: *const *const c_char, count: i64, options: *const
         loom_embed_options, out: *mut *mut loom_array
@@ -4396,16 +4398,16 @@ extern "C" {
         population: *const loom_population, out: *mut *mut loom_genome
     ) -> loom_status;
 
-    /// What every genome gives for each row of inputs \[rows, inputs\], numbers: float32 \[size,
-    /// rows, outputs\], each row by itself; of a recurrent population they are steps, one after the
-    /// other, from a new beginning. `*out` is transferred. One thread at a time.
+    /// The outputs of every genome for each row of inputs \[rows, inputs\]: float32 \[size, rows,
+    /// outputs\]. Rows are independent; for a recurrent population they are steps from a new
+    /// beginning. `*out` is transferred. One thread at a time.
     pub fn loom_population_run(
         population: *const loom_population, inputs: *const loom_tensor, out: *mut *mut loom_array
     ) -> loom_status;
 
-    /// The fitness of every genome, higher is better: the next generation takes their place. What
-    /// is no finite number is below all others. Errors: invalid_argument (another count). One
-    /// thread at a time.
+    /// The fitness of every genome, higher is better: the next generation takes their place. A
+    /// value that is not finite ranks last. Errors: invalid_argument (another count). One thread at
+    /// a time.
     pub fn loom_population_tell(
         population: *mut loom_population, fitness: *const f64, count: i64
     ) -> loom_status;
@@ -4489,7 +4491,7 @@ extern "C" {
     /// Null is fine.
     pub fn loom_sample_fitness_free(fitness: *mut loom_sample_fitness);
 
-    /// A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
+    /// A child: a, crossed with the layers at the same cells in b, if their shapes are equal.
     /// `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
     pub fn loom_network_splice(
         a: *const loom_network, b: *const loom_network, options: *const loom_splice_options, out:
@@ -4529,7 +4531,7 @@ extern "C" {
     ) -> loom_status;
 
     /// The network where each cell keeps one branch: the choice with the largest product of weights
-    /// that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
+    /// that has at most so many parameters; 0 allows any number. `*out` is transferred. Errors:
     /// invalid_argument (no choice is so small). One thread at a time.
     pub fn loom_darts_search_found(
         search: *const loom_darts_search, max_parameters: i64, out: *mut *mut loom_network
@@ -4561,9 +4563,9 @@ extern "C" {
         search: *const loom_architecture_search, path: *const c_char
     ) -> loom_status;
 
-    /// A generation: children are made, trained and scored. threads: networks at a time; 0: all
-    /// cores. progress: networks; may be null. Errors: cancelled, after which the search is as it
-    /// was. One thread at a time.
+    /// A generation: children are made, trained and scored. threads: networks at a time; 0 means
+    /// all cores. progress: networks; may be null. Errors: cancelled, after which the search is as
+    /// it was. One thread at a time.
     pub fn loom_architecture_search_step(
         search: *mut loom_architecture_search, threads: i32, progress: loom_progress_fn, user: *mut
         c_void
@@ -4625,8 +4627,8 @@ extern "C" {
         out: *mut *mut loom_array
     ) -> loom_status;
 
-    /// Of the last loom_mesh_run() with `activity`: means of the absolute values that cells
-    /// committed, float32 \[n, cells\]; NaN in ticks in which a cell held nothing. `*out` is
+    /// Activity of the last loom_mesh_run() with `activity`: means of the absolute values that
+    /// cells committed, float32 \[n, cells\]; NaN in ticks in which a cell held nothing. `*out` is
     /// transferred. One thread at a time.
     pub fn loom_mesh_activity(mesh: *const loom_mesh, out: *mut *mut loom_array) -> loom_status;
 
@@ -4671,8 +4673,8 @@ extern "C" {
         labels: *mut *mut loom_array, centers: *mut *mut loom_array, report: *mut loom_kmeans_report
     ) -> loom_status;
 
-    /// How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean
-    /// distance a to the others of the group and the least mean distance b to another one
+    /// The silhouette of groups, -1 to 1: the mean over all points of (b - a) / max(a, b). a is the
+    /// mean distance to the others of the group, and b the least mean distance to another group
     /// (Rousseeuw, 1987). Errors: invalid_argument.
     pub fn loom_silhouette(
         engine: *mut loom_engine, points: *const loom_tensor, labels: *const i64, count: i64,
@@ -4693,9 +4695,9 @@ extern "C" {
         distances: *const loom_tensor, options: *const loom_options, out: *mut *mut loom_array
     ) -> loom_status;
 
-    /// Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0:
-    /// those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument
-    /// (merges that are none).
+    /// Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0
+    /// means those that merge at `threshold` or nearer. `*out` is transferred. Errors:
+    /// invalid_argument (invalid merges).
     pub fn loom_linkage_cut(
         merges: *const loom_tensor, threshold: f64, groups: i64, out: *mut *mut loom_array
     ) -> loom_status;
@@ -4713,9 +4715,9 @@ extern "C" {
     /// transferred: loom_free().
     pub fn loom_group_tensors(path: *const c_char, out: *mut *mut c_char) -> loom_status;
 
-    /// Of masks \[models, samples\], uint8, 1 where a model was right: pairs that cover at least
-    /// `least` of the samples, as float64 \[pairs, 4\]: a, b, share that one has right, share that
-    /// both have. Best first. `*out` is transferred.
+    /// Pairs of models that cover at least `least` of the samples, by masks \[models, samples\],
+    /// uint8, 1 where a model was right. They are float64 \[pairs, 4\]: a, b, share that one has
+    /// right, share that both have. Best first. `*out` is transferred.
     pub fn loom_complementary_pairs(
         masks: *const loom_tensor, least: f64, out: *mut *mut loom_array
     ) -> loom_status;
@@ -4759,19 +4761,19 @@ extern "C" {
         engine: *mut loom_engine, path: *const c_char, out: *mut *mut loom_model_file
     ) -> loom_status;
 
-    /// The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they
-    /// are used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out`
-    /// does; 0: they are copied.
+    /// The same for a file in memory, which errors call `name`; null means "the bytes". borrow 1:
+    /// they are used in place. Then they begin at a multiple of 64 bytes, and outlive `*out`.
+    /// borrow 0: they are copied.
     pub fn loom_model_file_open_memory(
         engine: *mut loom_engine, bytes: *const c_void, size: i64, name: *const c_char, borrow: i32,
         out: *mut *mut loom_model_file
     ) -> loom_status;
 
-    /// One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes \[text\], layers \[{depth, at,
-    /// type, settings, in, out, notes, parameters}\] in depth-first order, parents first, tensors
-    /// \[{name, dtype, shape, bytes}\], and decoder, null for a network, or {architecture, layers,
-    /// width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
-    /// transferred: loom_free().
+    /// One object. Its keys are format, grid ("1 x 1 x 2 x 1"), parameters, notes \[text\], layers,
+    /// tensors and decoder. layers: \[{depth, at, type, settings, in, out, notes, parameters}\] in
+    /// depth-first order, parents first. tensors: \[{name, dtype, shape, bytes}\]. decoder: null
+    /// for a network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim,
+    /// vocab, context, tokenizer_tokens}. `*out` is transferred: loom_free().
     pub fn loom_model_file_json(file: *const loom_model_file, out: *mut *mut c_char) -> loom_status;
 
     /// Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:

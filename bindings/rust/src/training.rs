@@ -76,10 +76,10 @@ impl Epoch {
     }
 }
 
-/// What a training step gave.
+/// The result of a training step.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Of the batch.
+    /// The loss of the batch.
     pub loss: f64,
     /// False: gradients are being added up, or were not finite and were dropped.
     pub updated: bool,
@@ -104,9 +104,9 @@ type EpochFn<'f> = Box<dyn FnMut(&Epoch) -> bool + 'f>;
 /// How long a fit goes on, and who looks on.
 #[derive(Default)]
 pub struct FitOptions<'f> {
-    /// In all; 0: 10.
+    /// The total; 0 means 10.
     pub epochs: i64,
-    /// Epochs without a better loss; 0: never.
+    /// Epochs without a better loss; 0 disables it.
     pub early_stop: i64,
     /// At the end the network has the best weights, not the last.
     pub keep_best: bool,
@@ -124,7 +124,7 @@ struct Watch<'f> {
 }
 
 unsafe extern "C" fn batch_done(to: *mut c_void, done: i64, steps: i64, loss: f64) -> i32 {
-    // SAFETY: fit() hands out its Watch, and nobody else has it meanwhile.
+    // SAFETY: fit() hands out its Watch, which has no other user meanwhile.
     let watch: &mut Watch = unsafe { user(to) };
     let on_batch = &mut watch.on_batch;
     watch.caught.run(|| on_batch.as_mut().map_or(true, |f| f(done, steps, loss)))

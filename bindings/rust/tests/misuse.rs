@@ -89,7 +89,7 @@ fn networks_are_saved_loaded_and_trained_by_steps() {
     assert_eq!(again.as_slice::<f32>().unwrap(), seen.as_slice::<f32>().unwrap());
 }
 
-/// What two steps give a new network with these options.
+/// The hash of a new network after two steps with these options.
 fn hash_with(options: &TrainerOptions) -> Result<String, Error> {
     let mut net = net();
     let values: Vec<f32> = (0..32).map(|i| (i % 7) as f32 / 7.0).collect();

@@ -3,7 +3,7 @@
 import { LoomError } from "./errors.js";
 import type { Opened } from "./files.js";
 
-/** Of workers alone, so that the types of pages lack it. */
+/** Only workers have it, so the types of pages lack it. */
 interface SyncAccess {
   getSize(): number;
   truncate(size: number): void;
@@ -22,7 +22,7 @@ const kPiece = 1 << 20;
 interface Note {
   readonly url: string;
   readonly size: number;
-  /** What the server calls this version of the file. */
+  /** The server's name for this version of the file. */
   readonly version: string;
 }
 

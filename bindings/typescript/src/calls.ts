@@ -14,7 +14,7 @@ export type Kind =
 interface Entry {
   readonly kind: Kind;
   readonly address: number;
-  /** Memory of the file that it is borrowed from; 0: none. */
+  /** Memory of the file that it is borrowed from; 0 means none. */
   readonly bytes: number;
 }
 

@@ -1,4 +1,4 @@
-/** The engine as a program sees it: everything is asked of a worker, so that whoever calls never waits. */
+/** The engine as a program sees it: everything is asked of a worker, so that the caller never waits. */
 
 import type * as ffi from "./ffi.js";
 import { LoomError } from "./errors.js";
@@ -12,13 +12,13 @@ import type { GenerationData, Handle, Running, StartOptions, TokenData, Turn } f
 import type { Variant } from "./module.js";
 
 export interface InitOptions {
-  /** Lanes of work, the engine's worker included. 0, the default: as many as there are cores; 1: no shared memory. */
+  /** Lanes of work, the engine's worker included. 0, the default, means all cores; 1 means no shared memory. */
   readonly threads?: number;
   /** "gpu": WebGPU, where this host has it; elsewhere the CPU, and `info.notes` says why. Results are within the bound of
    * docs/webgpu.md of the CPU's, and not their bits. */
   readonly device?: ffi.Device;
   /** How inputs meet weights of integer types: as 8-bit numbers (the CPU) or as floats (the default on
-   * a GPU). What is compared between the two should have the same. */
+   * a GPU). A comparison between the two needs the same setting. */
   readonly activations?: ffi.Activations;
   /** A module in place of the one that suits this host best. */
   readonly variant?: Variant;
@@ -39,13 +39,13 @@ export interface CallOptions {
 export interface FileOptions extends CallOptions {
   /** Keep the file in the origin's own file system, and bring only what is not there yet. Browsers alone. */
   readonly cache?: boolean;
-  /** What errors call the bytes; of ONNX it ends in .onnx. */
+  /** The name of the bytes in errors; for ONNX it ends in .onnx. */
   readonly name?: string;
   /** Bytes read, and in all. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** What Network.compareDna() tells; docs/evolution.md has the rest. */
+/** The result of Network.compareDna(); docs/evolution.md has the rest. */
 export interface DnaComparison {
   readonly overall_overlap: number;
   readonly coverage: number;
@@ -80,7 +80,7 @@ export class Network extends Closable {
   predict(inputs: Tensor): Promise<Tensor> {
     return this.link.ask("networkPredict", [this.handle, inputs]);
   }
-  /** Of outputs, by the loss that the network was trained with. */
+  /** Probabilities of outputs, by the loss that the network was trained with. */
   probabilities(outputs: Tensor): Promise<Tensor> {
     return this.link.ask("networkProbabilities", [this.handle, outputs]);
   }
@@ -163,7 +163,7 @@ export class Session extends Closable {
     });
     return this.link.ask("sessionRunPorts", [this.handle, given]);
   }
-  /** What each cell gives on the way. */
+  /** The output of each cell on the way. */
   cells(inputs: Tensor): Promise<{ at: number[]; layer: string; values: Tensor }[]> {
     return this.link.ask("sessionCells", [this.handle, inputs]);
   }
@@ -238,7 +238,7 @@ export class Trainer extends Closable {
   evaluate(data: Dataset): Promise<ffi.Evaluation> {
     return this.link.ask("trainerEvaluate", [this.handle, data.id]);
   }
-  /** Of the bits of all weights. */
+  /** The hash of the bits of all weights. */
   weightsHash(): Promise<string> {
     return this.link.ask("trainerHash", [this.handle]);
   }
@@ -274,7 +274,7 @@ class Feed<T> {
 // ---- language models ------------------------------------------------------------------------------
 
 export interface GenerateOptions extends ffi.GenerateOptions, CallOptions {
-  /** Positions of the KV cache; 0: the model's, at most 2048. */
+  /** Positions of the KV cache; 0 means the model's, at most 2048. */
   readonly context?: number;
   readonly onToken?: (token: TokenData) => void;
   /** Tokens of the prompt that were read, and in all. */
@@ -292,7 +292,7 @@ export class LLM extends Closable {
     this.info = info;
   }
 
-  /** A signal that ends it is no error: `stop` is "cancelled" then. */
+  /** A signal that ends it is not an error: `stop` is "cancelled" then. */
   async generate(prompt: Prompt, { context = 0, onToken, onProgress, signal, ...options }: GenerateOptions = {}):
     Promise<Generation> {
     const events = {
@@ -351,7 +351,7 @@ export class Tokenizer extends Closable {
   }
 }
 
-/** A file with a model as it lies: what is in it, without running it. */
+/** The contents of a file with a model, without running it. */
 export class ModelFile extends Closable {
   async json(): Promise<FileDescription> {
     return JSON.parse(await this.link.ask("fileJson", [this.handle])) as FileDescription;
@@ -366,7 +366,7 @@ export class ModelFile extends Closable {
   }
 }
 
-/** What ModelFile.json() tells. A layer stands before those below it, which are a `depth` deeper. */
+/** The result of ModelFile.json(). A layer comes before those below it, which are a `depth` deeper. */
 export interface FileDescription {
   readonly format: string;
   readonly grid: string;
@@ -397,7 +397,7 @@ export class Loom {
     this.#info = info;
   }
 
-  /** What runs: the variant of the module, and why not another. */
+  /** The variant of the module that runs, and the reason. */
   get info(): Running {
     return this.#info;
   }
@@ -466,7 +466,7 @@ export class Loom {
     return new Tokenizer(this.#link, handle);
   }
 
-  /** Inputs [n, ...], and labels (whole numbers) or targets (floats). */
+  /** Inputs [n, ...], and labels (integers) or targets (floats). */
   async dataset(x: Tensor, y: Tensor | null = null): Promise<Dataset> {
     return this.#dataset(await this.#link.ask("datasetFromArrays", [x, y]));
   }
@@ -499,7 +499,7 @@ export class Loom {
     return this.#link.ask("layerTypes", []);
   }
 
-  /** Ends the worker, which gives all memory back. What was made with the engine is closed. */
+  /** Ends the worker, which gives all memory back. Objects of the engine are closed. */
   close(): void {
     this.#link.end(new LoomError("lost", "the engine was closed"));
   }

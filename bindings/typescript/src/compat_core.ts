@@ -2,8 +2,9 @@
  * population. Programs that were written for those names run; what they compute is Loom's, with its bits and its errors.
  *
  * It answers at once, as the original does: the engine runs on the thread that calls it, with one lane. A page that must
- * not wait takes init() of the package instead. What differs: the GPU is never taken and says why; a tween learns by
- * gradients of the squared error; mutations change weights, activations and which layers count, and never shapes. */
+ * not wait takes init() of the package instead. Differences: the GPU is never taken and says why; a
+ * tween learns by gradients of the squared error; mutations change weights, activations and which
+ * layers count, and never shapes. */
 
 import { LoomError } from "./errors.js";
 import { chooseVariant, host, type Variant } from "./module.js";
@@ -25,13 +26,13 @@ export interface SpliceConfig {
   readonly FitnessB: number;
 }
 
-/** What init() gives; install() puts the eight functions where the original has them. */
+/** The result of init(); install() puts the eight functions where the original has them. */
 export interface Compat {
   /** A description of the original's, or of Loom's: a text or its object. */
   createLoomNetwork(description: string | object): CompatNetwork;
   /** The bytes of a file: .entity of both, .json, .onnx, .npz, .safetensors. */
   loadLoomNetwork(bytes: Uint8Array | ArrayBuffer, name?: string): CompatNetwork;
-  /** Of two texts that extractDNA() gave: JSON of a DnaResult. */
+  /** Compares two texts of extractDNA(): JSON of a DnaResult. */
   compareLoomDNA(first: string, second: string): string;
   getDefaultTweenConfig(): TweenConfig;
   defaultSpliceConfig(): SpliceConfig;

@@ -20,7 +20,7 @@ export interface DnaResult {
 
 const kShiftThreshold = 0.8, kShiftMargin = 0.05, kLeastWeights = 4;
 
-/** Cosine of two vectors; both zero: 1, one: 0. Of another kind, number type or length: 0. */
+/** Cosine of two vectors; both zero: 1, one: 0. Another kind, number type or length gives 0. */
 function similarity(a: Signature, b: Signature): number {
   if (a.type !== b.type || a.dtype !== b.dtype || a.weights.length !== b.weights.length) return 0;
   let dot = 0, first = 0, second = 0;
@@ -36,7 +36,7 @@ function similarity(a: Signature, b: Signature): number {
 
 const place = ({ z, y, x, l }: Signature): string => `${z},${y},${x},${l}`;
 
-/** Cells of the first that stand elsewhere in the second, the best first; each place is taken once. */
+/** Cells of the first that are elsewhere in the second, the best first; each place is taken once. */
 function shifts(first: readonly Signature[], second: readonly Signature[]): DnaResult["logic_shifts"] {
   const found: DnaResult["logic_shifts"] = [];
   for (const cell of first) {

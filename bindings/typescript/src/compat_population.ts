@@ -95,7 +95,7 @@ export class CompatPopulation {
   constructor(seed: CompatNetwork, size: number, config: Partial<NeatConfig> | string) {
     const { Seed = 1, ...rates } = (typeof config === "string" ? JSON.parse(config) : config) as Partial<NeatConfig>;
     if (!Number.isInteger(size) || size < 1) {
-      throw new LoomError("invalid_argument", `a population of ${size}; give a whole number from 1 on`);
+      throw new LoomError("invalid_argument", `a population of ${size}; give an integer from 1 on`);
     }
     this._id = seed._id;
     this.#rates = rates;
@@ -113,7 +113,7 @@ export class CompatPopulation {
     return network;
   }
 
-  /** Higher is better; what is no finite number is below all others. A quarter stays, the best first. */
+  /** Higher is better; a value that is not finite ranks last. A quarter stays, the best first. */
   evolveWithFitnesses(fitnesses: ArrayLike<number>): void {
     if (fitnesses.length !== this.size) {
       throw new LoomError("invalid_argument", `${fitnesses.length} fitnesses for ${this.size} networks`);
@@ -137,7 +137,7 @@ export class CompatPopulation {
     ++this.#generation;
   }
 
-  /** Of the generation that was told last. */
+  /** The best of the last reported generation. */
   best(): CompatNetwork {
     return this.getNetwork(0);
   }

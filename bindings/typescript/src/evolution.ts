@@ -27,7 +27,7 @@ export class Genome extends Closable {
   }
 }
 
-/** What Genome.json() tells. */
+/** The result of Genome.json(). */
 export interface GenomeDescription {
   readonly nodes: readonly { readonly id: number; readonly [field: string]: unknown }[];
   readonly connections: readonly { readonly from: number; readonly to: number; readonly weight: number;
@@ -40,11 +40,11 @@ export class Population extends Closable {
   info(): Promise<ffi.PopulationInfo> {
     return this.link.ask("populationInfo", [this.handle]);
   }
-  /** Of a generation that was told, from 0. */
+  /** The report of a generation, from 0. */
   report(generation: number): Promise<ffi.PopulationReport> {
     return this.link.ask("populationReport", [this.handle, generation]);
   }
-  /** What every genome gives for each row: [size, rows, outputs]. */
+  /** The outputs of every genome for each row: [size, rows, outputs]. */
   run(inputs: Tensor): Promise<Tensor> {
     return this.link.ask("populationRun", [this.handle, inputs]);
   }
@@ -55,7 +55,7 @@ export class Population extends Closable {
   async genome(index: number): Promise<Genome> {
     return new Genome(this.link, await this.link.ask("populationGenome", [this.handle, index]));
   }
-  /** The best of all generations that were told. */
+  /** The best of all reported generations. */
   async best(): Promise<Genome> {
     return new Genome(this.link, await this.link.ask("populationBest", [this.handle]));
   }
@@ -66,14 +66,14 @@ export class Mesh extends Closable {
   info(): Promise<ffi.MeshInfo> {
     return this.link.ask("meshInfo", [this.handle]);
   }
-  /** What it reads until it is replaced: [batch, ...]. */
+  /** Its input until it is replaced: [batch, ...]. */
   setInput(inputs: Tensor): Promise<void> {
     return this.link.ask("meshSetInput", [this.handle, inputs]);
   }
   tick(count = 1): Promise<void> {
     return this.link.ask("meshTick", [this.handle, count]);
   }
-  /** What the last cell committed last; zeros before it fired. */
+  /** The last output of the last cell; zeros before it fired. */
   output(): Promise<Tensor> {
     return this.link.ask("meshOutput", [this.handle]);
   }

@@ -1,4 +1,4 @@
-/** What a worker does for populations, genomes and meshes, and for what two networks have in common. */
+/** The worker's part of populations, genomes and meshes, and of comparing two networks. */
 
 import type { Calls } from "./calls.js";
 import * as ffi from "./ffi.js";

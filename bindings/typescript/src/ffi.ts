@@ -164,7 +164,7 @@ export type Rule = keyof typeof Rule;
 export const Clip = {none: 0, norm: 1, layer: 2, value: 3} as const;
 export type Clip = keyof typeof Clip;
 
-/** Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1. */
+/** Normalization of the inputs, taken from the data of the first fit and stored with the network. AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1. */
 export const Normalize = {as_trained: 0, none: 1, standard: 2, range: 3} as const;
 export type Normalize = keyof typeof Normalize;
 
@@ -296,7 +296,7 @@ export interface EngineInfo {
   device: string;
 }
 
-/** Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers, descriptions, arrays that were handed out, what a call takes until it returns, and memory of a GPU. */
+/** Bytes that the objects of an engine hold now. It excludes data sets, tokenizers, descriptions, returned arrays, temporary memory of a call, and memory of a GPU. */
 export const loom_memory = {
   name: "loom_memory", size: 56, sized: true,
   fields: {
@@ -310,7 +310,7 @@ export const loom_memory = {
   },
 } as const;
 
-/** Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers, descriptions, arrays that were handed out, what a call takes until it returns, and memory of a GPU. */
+/** Bytes that the objects of an engine hold now. It excludes data sets, tokenizers, descriptions, returned arrays, temporary memory of a call, and memory of a GPU. */
 export interface Memory {
   /** of networks and models */
   weights: number;
@@ -423,7 +423,7 @@ export interface NetworkInfo {
   takesIds: boolean;
   /** 1: inputs are shifted and scaled as in training */
   normalizes: boolean;
-  /** that it was trained with; "": not trained */
+  /** that it was trained with; "" if it was not trained */
   loss: string;
   /** names of classes there are; see loom_network_class() */
   classes: number;
@@ -1136,7 +1136,7 @@ export interface GenerateOptions {
   dryAllowedLength?: number;
   /** Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more tokens. */
   dryWindow?: number;
-  /** A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a quote and an asterisk. */
+  /** A repetition ends at a token whose text contains one of these. The default is a line end, a colon, a quote and an asterisk. */
   dryBreakers?: readonly string[];
   dryBreakerCount?: number;
   /** Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to 1. 0: 1. */
@@ -1263,9 +1263,9 @@ export const loom_perplexity_options = {
 
 /** How a text is divided. */
 export interface PerplexityOptions {
-  /** predictions per window; each is read without earlier context; 0: 512 */
+  /** predictions per window; each is read without earlier context; 0 means 512 */
   window?: number;
-  /** maximum predictions, in whole windows; 0: all */
+  /** maximum predictions, in whole windows; 0 means all */
   limit?: number;
 }
 
@@ -1310,9 +1310,9 @@ export const loom_beam_options = {
 
 /** How beam search chooses. Lists are borrowed during the call. */
 export interface BeamOptions {
-  /** 1 to 64; 0: 4 */
+  /** 1 to 64; 0 means 4 */
   numBeams?: number;
-  /** 0: 256 */
+  /** 0 means 256 */
   maxTokens?: number;
   /** a score is the sum of log-probabilities / tokens^length_penalty; unset: 1 */
   lengthPenalty?: number;
@@ -1322,7 +1322,7 @@ export interface BeamOptions {
   ignoreEos?: boolean;
   /** tokens that end a text, [eos_count]; null: those of the model */
   eosIds?: readonly number[];
-  /** positions of the KV cache; 0: the model's, at most 2048 */
+  /** positions of the KV cache; 0 means the model's, at most 2048 */
   context?: number;
 }
 
@@ -1472,7 +1472,7 @@ export const loom_batch_info = {
 /** The size and the counters of a batch. */
 export interface BatchInfo {
   sequences: number;
-  /** 0: texts alternate, each in passes of its own */
+  /** 0 means that texts alternate, each in passes of its own */
   sharesPasses: boolean;
   /** positions per sequence */
   context: number;
@@ -1510,7 +1510,7 @@ export interface AdaptationOptions {
   relative?: boolean;
 }
 
-/** What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
+/** docs/evolution.md has the other settings. Texts are borrowed during the call. */
 export const loom_neat_options = {
   name: "loom_neat_options", size: 120, sized: true,
   fields: {
@@ -1534,7 +1534,7 @@ export const loom_neat_options = {
   },
 } as const;
 
-/** What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
+/** docs/evolution.md has the other settings. Texts are borrowed during the call. */
 export interface NeatOptions {
   /** 0 means 1 */
   inputs?: number;
@@ -1708,7 +1708,7 @@ export interface MeshPort {
   shape: readonly number[];
 }
 
-/** What a cell reads in place of the cell before it: a port, another cell (itself as well), or nothing. Borrowed during the call. */
+/** The source that a cell reads instead of the cell before it: a port, a cell (also itself), or nothing. Borrowed during the call. */
 export const loom_mesh_link = {
   name: "loom_mesh_link", size: 96, sized: false,
   fields: {
@@ -1723,7 +1723,7 @@ export const loom_mesh_link = {
   },
 } as const;
 
-/** What a cell reads in place of the cell before it: a port, another cell (itself as well), or nothing. Borrowed during the call. */
+/** The source that a cell reads instead of the cell before it: a port, a cell (also itself), or nothing. Borrowed during the call. */
 export interface MeshLink {
   /** z, y, x, l of the cell */
   to: number[];
@@ -1991,7 +1991,7 @@ export type CallbackName = (typeof callbackNames)[number];
 export interface Functions {
   /** LOOM_ABI_VERSION of the library that runs. Another number than the header's: do not go on. */
   loom_abi_version(): number;
-  /** "0.1.0". Borrowed; valid forever. */
+  /** LOOM_VERSION_STRING of the library that runs. Borrowed; valid forever. */
   loom_version(): number;
   /** One line about the last call of this thread that failed; "" if none did. Borrowed until the next call of this thread that fails. */
   loom_last_error(): number;
@@ -2017,7 +2017,7 @@ export interface Functions {
   loom_array_view(array: number, out: number): number;
   /** Null is fine. */
   loom_array_free(array: number): void;
-  /** A DLManagedTensor of the same memory, without a copy. `*out` is transferred: whoever takes it calls its deleter. The memory lives as long as it does, even where the array is freed. */
+  /** A DLManagedTensor of the same memory, without a copy. `*out` is transferred: its new owner calls its deleter. The memory lives as long as it does, even where the array is freed. */
   loom_array_to_dlpack(array: number, out: number): number;
   /** An array over the memory of a DLManagedTensor on the CPU, without a copy. Where the call ends with LOOM_OK, `managed` is transferred, and its deleter is called when the array's memory is needed no more; else it stays the caller's. Errors: unsupported (another device or type). */
   loom_array_from_dlpack(managed: number, out: number): number;
@@ -2173,7 +2173,7 @@ export interface Functions {
   loom_trainer_evaluate(trainer: number, data: number, out: number, confusion: number): number;
   /** The same, and tells samples done and in all after each batch; `progress` may be null. Errors: cancelled (the callback said so), and then `out` and `confusion` are as they were. */
   loom_trainer_evaluate_watched(trainer: number, data: number, progress: number, user: number, out: number, confusion: number): number;
-  /** All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error, r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. */
+  /** All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error, r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and confusion [class][called so]. Scores that do not apply are absent. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. */
   loom_trainer_evaluate_json(trainer: number, data: number, progress: number, user: number, out: number): number;
   /** Narrows the ranges of every matrix below 16 bits to what costs its products least with these samples, for networks that are done training. JSON: [{name, plain, error, kept}], shares that are lost before and after. progress: samples; may be null. `*out` is transferred: loom_free(). */
   loom_trainer_calibrate(trainer: number, data: number, progress: number, user: number, out: number): number;
@@ -2201,7 +2201,7 @@ export interface Functions {
   loom_telemetry_begin_run(telemetry: number, label: number): number;
   /** Fills `out`, whose struct_size the caller has set. */
   loom_telemetry_get_info(telemetry: number, out: number): number;
-  /** Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors: of a place that failed or lost records; io_error (it did not end in time). */
+  /** Writes pending records, for at most so long; 0 means 5 seconds. Later records are dropped. Errors: of a place that failed or lost records; io_error (it did not end in time). */
   loom_telemetry_close(telemetry: number, seconds: number): number;
   /** Closes it. Null is fine. */
   loom_telemetry_free(telemetry: number): void;
@@ -2229,13 +2229,13 @@ export interface Functions {
   loom_tokenizer_load_memory(engine: number, bytes: number, size: bigint, name: number, out: number): number;
   /** Null is fine. */
   loom_tokenizer_free(tokenizer: number): void;
-  /** Ids of a text; special_tokens 1: with the tokens that stand around it. `*ids` is transferred: loom_free(). */
+  /** Ids of a text; special_tokens 1 adds the tokens around a text. `*ids` is transferred: loom_free(). */
   loom_tokenizer_encode(tokenizer: number, text: number, special_tokens: number, ids: number, count: number): number;
   /** Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id without a token). */
   loom_tokenizer_decode(tokenizer: number, ids: number, count: bigint, skip_special: number, out: number): number;
   /** The highest id and one more. */
   loom_tokenizer_vocab_size(tokenizer: number, out: number): number;
-  /** Ids of tokens that are no text, ascending: the beginning of a text, turns of a chat. Their names are what loom_tokenizer_decode() makes of them with skip_special 0. `*ids` is transferred: loom_free(). */
+  /** Ids of tokens that are not text, ascending, such as the beginning of a text and turns of a chat. loom_tokenizer_decode() with skip_special 0 gives their names. `*ids` is transferred: loom_free(). */
   loom_tokenizer_special_tokens(tokenizer: number, ids: number, count: number): number;
   /** The id of a token as the vocabulary writes it. Errors: not_found. */
   loom_tokenizer_token_id(tokenizer: number, token: number, out: number): number;
@@ -2275,19 +2275,19 @@ export interface Functions {
   loom_generation_text(generation: number, out: number, size: number): number;
   /** The tokens drawn, without the one that ended the text. Borrowed while it lives. */
   loom_generation_ids(generation: number, out: number, count: number): number;
-  /** Of loom_generation_ids(), with options.logprobs; else none. Borrowed while it lives. */
+  /** Log-probabilities of loom_generation_ids(), with options.logprobs; else none. Borrowed while it lives. */
   loom_generation_logprobs(generation: number, out: number, count: number): number;
   /** Fills `out`, whose struct_size the caller has set. */
   loom_generation_get_info(generation: number, out: number): number;
   /** Null is fine. */
   loom_generation_free(generation: number): void;
-  /** What the session has read, as a file: a session of the same model goes on from it with the very bits. Errors: unsupported (on a GPU), io_error. */
+  /** Saves the state of the session as a file. A session of the same model continues from it with the same bits. Errors: unsupported (on a GPU), io_error. */
   loom_model_session_save_state(session: number, path: number): number;
   /** The reverse. The file is checked whole before anything changes. Errors: not_found, bad_file (damaged, or of another model), out_of_range (more tokens than this context has room for). */
   loom_model_session_load_state(session: number, path: number): number;
   /** Its position and memory. */
   loom_model_session_get_info(session: number, out: number): number;
-  /** The text of the chat template; "": there is none. `*out` is transferred: loom_free(). */
+  /** The text of the chat template; "" if there is none. `*out` is transferred: loom_free(). */
   loom_model_chat_template(model: number, out: number): number;
   /** The tokenizer, which keeps the model alive. `*out` is transferred. Errors: not_found (the model has none). */
   loom_model_tokenizer(model: number, out: number): number;
@@ -2303,29 +2303,29 @@ export interface Functions {
   loom_rules_free(rules: number): void;
   /** Tokens that a model is likely to repeat, for options.lookup_text. It outlives the texts that use it. `ids` are copied. `*out` is transferred. */
   loom_lookup_text_create(ids: number, count: bigint, out: number): number;
-  /** The token that followed the longest end of `history` in the text, in at least `share` of the cases; -1: none did. Of equally frequent tokens it is the smallest. */
+  /** The token that followed the longest end of `history` in the text, in at least `share` of the cases; -1 if none did. It is the smallest of equally frequent tokens. */
   loom_lookup_text_next(text: number, history: number, count: bigint, share: number, out: number): number;
   /** Null is fine. */
   loom_lookup_text_free(text: number): void;
-  /** Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs), cancelled. */
+  /** The perplexity of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs), cancelled. */
   loom_model_perplexity(model: number, ids: number, count: bigint, options: number, out: number): number;
   /** The likeliest continuations as a whole, best first, as JSON: [{text, token_ids, score, stop}]; stop is a number of loom_stop. `*out` is transferred: loom_free(). Errors: invalid_argument, out_of_range, unsupported, cancelled. */
   loom_beam_search(model: number, prompt: number, count: bigint, options: number, out: number): number;
-  /** How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free(). */
+  /** How the model writes calls of tools; "" if it has no format for them. `*out` is transferred: loom_free(). */
   loom_model_tool_format(model: number, out: number): number;
-  /** A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to the schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out` is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a template without calls). */
+  /** A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to the schemas of `tools`; use it with special_text. It is "" if there is nothing to constrain. `*out` is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a template without calls). */
   loom_model_call_grammar(model: number, prompt: number, tools: number, rules: number, out: number): number;
-  /** Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON array of functions). */
+  /** Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are not a JSON array of functions). */
   loom_model_reply_parser(model: number, prompt: number, tools: number, out: number): number;
   /** More text of the reply; `sink` gets the pieces that are certain by now. The split of the text does not matter. */
   loom_reply_parser_feed(parser: number, text: number, sink: number, user: number): number;
   /** No more text comes: tells what was held back. */
   loom_reply_parser_finish(parser: number, sink: number, user: number): number;
-  /** What is wrong with a call (no such tool, a field that its schema forbids); "": nothing. `*out` is transferred: loom_free(). Errors: out_of_range. */
+  /** The problem of a call (no such tool, a field that its schema forbids); "" if nothing is. `*out` is transferred: loom_free(). Errors: out_of_range. */
   loom_reply_parser_problem(parser: number, call: number, out: number): number;
   /** Null is fine. */
   loom_reply_parser_free(parser: number): void;
-  /** Vectors float32 [count, dimensions], in the order of the texts; what stands beside a text does not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text too long with no_truncate), cancelled. */
+  /** Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text too long with no_truncate), cancelled. */
   loom_model_embed(model: number, texts: number, count: bigint, options: number, out: number): number;
   /** Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed. Errors: unsupported (a model whose head is not one score), those of loom_model_embed(). */
   loom_model_rerank(model: number, query: number, documents: number, count: bigint, options: number, out: number): number;
@@ -2411,9 +2411,9 @@ export interface Functions {
   loom_population_genome(population: number, index: bigint, out: number): number;
   /** The best genome of all evaluated generations. `*out` is transferred. Errors: invalid_argument (none was). */
   loom_population_best(population: number, out: number): number;
-  /** What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows, outputs], each row by itself; of a recurrent population they are steps, one after the other, from a new beginning. `*out` is transferred. */
+  /** The outputs of every genome for each row of inputs [rows, inputs]: float32 [size, rows, outputs]. Rows are independent; for a recurrent population they are steps from a new beginning. `*out` is transferred. */
   loom_population_run(population: number, inputs: number, out: number): number;
-  /** The fitness of every genome, higher is better: the next generation takes their place. What is no finite number is below all others. Errors: invalid_argument (another count). */
+  /** The fitness of every genome, higher is better: the next generation takes their place. A value that is not finite ranks last. Errors: invalid_argument (another count). */
   loom_population_tell(population: number, fitness: number, count: bigint): number;
   /** Null is fine. */
   loom_population_free(population: number): void;
@@ -2445,7 +2445,7 @@ export interface Functions {
   loom_sample_fitness_json(fitness: number, genome: number, out: number): number;
   /** Null is fine. */
   loom_sample_fitness_free(fitness: number): void;
-  /** A child: a, with the layers that stand at the same place in b, of the same shapes, crossed. `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
+  /** A child: a, crossed with the layers at the same cells in b, if their shapes are equal. `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
   loom_network_splice(a: number, b: number, options: number, out: number): number;
   /** network: cells that follow each other. Parallel ones with combine "mixed" are decided; where there is none, every Dense and CNN2. options: "darts"; null: the defaults. `*out` is transferred. Errors: invalid_argument, unsupported. */
   loom_darts_search_create(network: number, data: number, options: number, out: number): number;
@@ -2457,7 +2457,7 @@ export interface Functions {
   loom_darts_search_step(search: number, progress: number, user: number): number;
   /** {epoch, epochs, seed_parameters, cells: [{cell, branches, weights}], history: [{epoch, train_loss, validation_loss, accuracy: null of targets, weights}]}. `*out` is transferred: loom_free(). */
   loom_darts_search_json(search: number, out: number): number;
-  /** The network where each cell keeps one branch: the choice with the largest product of weights that has at most so many parameters; 0: any number. `*out` is transferred. Errors: invalid_argument (no choice is so small). */
+  /** The network where each cell keeps one branch: the choice with the largest product of weights that has at most so many parameters; 0 allows any number. `*out` is transferred. Errors: invalid_argument (no choice is so small). */
   loom_darts_search_found(search: number, max_parameters: bigint, out: number): number;
   /** The branches of that choice, int64 [cells]. `*out` is transferred. */
   loom_darts_search_choice(search: number, max_parameters: bigint, out: number): number;
@@ -2469,7 +2469,7 @@ export interface Functions {
   loom_architecture_search_load(path: number, data: number, out: number): number;
   /** The whole state as JSON. */
   loom_architecture_search_save(search: number, path: number): number;
-  /** A generation: children are made, trained and scored. threads: networks at a time; 0: all cores. progress: networks; may be null. Errors: cancelled, after which the search is as it was. */
+  /** A generation: children are made, trained and scored. threads: networks at a time; 0 means all cores. progress: networks; may be null. Errors: cancelled, after which the search is as it was. */
   loom_architecture_search_step(search: number, threads: number, progress: number, user: number): number;
   /** {objectives, seed, members: the best first, front, history: [{generation, evaluated, rejected, front, best_accuracy, best_loss, least_parameters}]}; seed and members are {id, parent, other, born, birth, form, accuracy, loss, parameters, bytes, seconds}. `*out` is transferred: loom_free(). */
   loom_architecture_search_json(search: number, out: number): number;
@@ -2491,7 +2491,7 @@ export interface Functions {
   loom_mesh_cell_output(mesh: number, at: number, out: number): number;
   /** A tick for each sample of `count` ports, of which one is "input": [n, sample], of several streams [n, batch, sample]. Ports that are not named keep what they hold. `*out` is what the last cell committed in each tick, float32 [n, output], and is transferred. Errors: invalid_argument. */
   loom_mesh_run(mesh: number, ports: number, samples: number, count: bigint, out: number): number;
-  /** Of the last loom_mesh_run() with `activity`: means of the absolute values that cells committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is transferred. */
+  /** Activity of the last loom_mesh_run() with `activity`: means of the absolute values that cells committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is transferred. */
   loom_mesh_activity(mesh: number, out: number): number;
   /** Each cell as JSON: [{at: [z, y, x, l], layer, output: shape of one sample, first_tick: in which it fires if all ports are set from the start, holds: whether it ever fired}]. `*out` is transferred: loom_free(). */
   loom_mesh_cells(mesh: number, out: number): number;
@@ -2509,19 +2509,19 @@ export interface Functions {
   loom_mesh_trainer_free(trainer: number): void;
   /** Points [n, d], float32 or float64: `*labels`, int64 [n], the group of each, and `*centers`, float64 [clusters, d], are transferred. report: may be null. Errors: invalid_argument, cancelled. */
   loom_kmeans(engine: number, points: number, options: number, labels: number, centers: number, report: number): number;
-  /** How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean distance a to the others of the group and the least mean distance b to another one (Rousseeuw, 1987). Errors: invalid_argument. */
+  /** The silhouette of groups, -1 to 1: the mean over all points of (b - a) / max(a, b). a is the mean distance to the others of the group, and b the least mean distance to another group (Rousseeuw, 1987). Errors: invalid_argument. */
   loom_silhouette(engine: number, points: number, labels: number, count: bigint, distance: number, out: number): number;
   /** Merges of points [n, d] as float64 [n - 1, 4]: group a, group b, their distance, points of both. The i-th merge makes group n + i: the form of SciPy. options: "linkage"; null: the defaults. `*out` is transferred. */
   loom_linkage(engine: number, points: number, options: number, out: number): number;
   /** The same of distances [n, n], symmetric, 0 on the diagonal; the option `distance` is not asked. `*out` is transferred. */
   loom_linkage_of_distances(distances: number, options: number, out: number): number;
-  /** Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0: those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument (merges that are none). */
+  /** Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0 means those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument (invalid merges). */
   loom_linkage_cut(merges: number, threshold: number, groups: bigint, out: number): number;
   /** Points [n, d] of .csv, .npy, .npz, .safetensors or IDX. array: its name in a file of several; null: "x". `*out` is transferred. Errors: not_found, bad_file (naming line and column). */
   loom_load_points(engine: number, path: number, array: number, out: number): number;
   /** The tensors of a checkpoint by the layers that their names and shapes tell, as JSON: [{prefix, type, settings, weights, tensors: [{name, role, shape}]}]. `*out` is transferred: loom_free(). */
   loom_group_tensors(path: number, out: number): number;
-  /** Of masks [models, samples], uint8, 1 where a model was right: pairs that cover at least `least` of the samples, as float64 [pairs, 4]: a, b, share that one has right, share that both have. Best first. `*out` is transferred. */
+  /** Pairs of models that cover at least `least` of the samples, by masks [models, samples], uint8, 1 where a model was right. They are float64 [pairs, 4]: a, b, share that one has right, share that both have. Best first. `*out` is transferred. */
   loom_complementary_pairs(masks: number, least: number, out: number): number;
   /** Few models that together cover what all do, as float64 [taken, 2]: model, share that is covered after it. most: 0, no limit. `*out` is transferred. */
   loom_greedy_cover(masks: number, most: bigint, out: number): number;
@@ -2535,9 +2535,9 @@ export interface Functions {
   loom_stack(engine: number, shares: number, count: bigint, labels: number, label_count: bigint, options: number, out: number): number;
   /** Any file or folder that can be loaded; weights stay where they are. `*out` is transferred. Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory. */
   loom_model_file_open(engine: number, path: number, out: number): number;
-  /** The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0: they are copied. */
+  /** The same for a file in memory, which errors call `name`; null means "the bytes". borrow 1: they are used in place. Then they begin at a multiple of 64 bytes, and outlive `*out`. borrow 0: they are copied. */
   loom_model_file_open_memory(engine: number, bytes: number, size: bigint, name: number, borrow: number, out: number): number;
-  /** One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type, settings, in, out, notes, parameters}] in depth-first order, parents first, tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is transferred: loom_free(). */
+  /** One object. Its keys are format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers, tensors and decoder. layers: [{depth, at, type, settings, in, out, notes, parameters}] in depth-first order, parents first. tensors: [{name, dtype, shape, bytes}]. decoder: null for a network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is transferred: loom_free(). */
   loom_model_file_json(file: number, out: number): number;
   /** Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors: out_of_range, unsupported (a type without values). */
   loom_model_file_values(file: number, tensor: bigint, out: number): number;

@@ -3,7 +3,7 @@
 import { LoomError } from "./errors.js";
 import type { Memory } from "./memory.js";
 
-/** What load() takes. Strings are addresses in a page, and addresses or paths in Node.js. */
+/** The sources that load() takes. Strings are addresses in a page, and addresses or paths in Node.js. */
 export type Source = string | URL | Blob | ArrayBuffer | Uint8Array | FileSystemFileHandle;
 
 export interface Opened {

@@ -1,5 +1,6 @@
 /** The WebGPU of this host as imports of a module, group "gpu": src/backend/webgpu/runtime/library_page.cpp calls them.
- * Handles are numbers of a table; offsets and sizes are numbers; texts and lists lie in the module's memory. */
+ * Handles are numbers of a table; offsets and sizes are numbers; texts and lists are in the
+ * module's memory. */
 
 import type { Gpu, GpuAdapter, GpuBuffer, GpuDevice, GpuEncoder, GpuError, GpuPass, GpuQueue } from "./gpu_types.js";
 
@@ -20,7 +21,7 @@ export function promising<A extends unknown[], R>(body: (...args: A) => R): (...
   return jspi.promising(body) as (...args: A) => Promise<R>;
 }
 
-/** What the glue needs of its module, once that is there. */
+/** The functions of the module that the glue needs, once it is loaded. */
 export interface GpuModule {
   readonly memory: WebAssembly.Memory;
   loom_gpu_message(): number;
@@ -50,7 +51,7 @@ function isSoftware(adapter: GpuAdapter): boolean {
   return adapter.info["isFallbackAdapter"] === true || adapter.info["architecture"] === "swiftshader";
 }
 
-/** What an adapter says of itself; browsers keep the name of a device to themselves, and then its maker stands for it. */
+/** The description of an adapter; browsers keep the name of a device to themselves, and then its maker stands for it. */
 function adapterText({ info }: GpuAdapter, what: string): string {
   const text = (name: string): string => String(info[name] ?? "");
   if (what !== "device" || text("device") !== "") return text(what);
@@ -62,7 +63,7 @@ function errorType(error: GpuError): number {
   return kind === "GPUOutOfMemoryError" ? kOutOfMemory : kind === "GPUInternalError" ? kInternal : kValidation;
 }
 
-/** A device of the module, and whether anyone still hears of it. */
+/** A device of the module, and whether a caller still waits for it. */
 interface Held {
   readonly device: GpuDevice;
   open: boolean;
@@ -223,7 +224,7 @@ export class GpuHost {
     this.#expect(adapter.requestDevice({ requiredFeatures, requiredLimits }), null, (device) => {
       const held: Held = { device, open: true };
       this.lost = null;
-      // An error that nobody asked for, and the end of the device, may come while the module is idle.
+      // An uncaptured error, or the loss of the device, may come while the module is idle.
       device.onuncapturederror = ({ error: what }) => {
         if (held.open) this.#answer(Shape.told, error, errorType(what), 0, what.message);
       };

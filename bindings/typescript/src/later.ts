@@ -1,8 +1,8 @@
-/** Values that are there, or will be: the calls of a module answer at once, unless it waits for a device. */
+/** Values that exist, or will: the calls of a module answer at once, unless it waits for a device. */
 
 export type Later<T> = T | Promise<T>;
 
-/** Goes on with a value: at once where it is there. */
+/** Continues with a value, at once if it exists. */
 export function after<T, U>(value: Later<T>, then: (value: T) => Later<U>): Later<U> {
   return value instanceof Promise ? value.then(then) : then(value);
 }

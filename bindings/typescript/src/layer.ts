@@ -22,7 +22,7 @@ export function sequential(layers: readonly Layer[], input: Axes): NetworkDescri
   return { loom: 1, grid: [1, 1, layers.length, 1], input: shape, cells };
 }
 
-/** What `loom new` and Network.json() write. */
+/** The JSON of `loom new` and Network.json(). */
 export interface NetworkDescription {
   readonly loom: 1;
   readonly grid: readonly number[];

@@ -111,7 +111,7 @@ export function Softmax(options: { variant?: string; temperature?: number; rows?
   return layer("Softmax", { variant: options.variant, temperature: options.temperature, rows: options.rows, cols: options.cols, levels: options.levels, alpha: options.alpha, mask: options.mask, noise: options.noise, kappa: options.kappa, target_entropy: options.targetEntropy, hard: options.hard });
 }
 
-/** Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other extents, (L + padding - dilation (kernel - 1) - 1) / stride + 1 or those of `output`. */
+/** Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other extents. An extent is (L + padding - dilation (kernel - 1) - 1) / stride + 1 or that of `output`. */
 export function Pool(options: { kind?: string; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; ceil?: boolean; includePadding?: boolean; p?: number; output?: Axes } = {}): Layer {
   return layer("Pool", { kind: options.kind, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, ceil: options.ceil, include_padding: options.includePadding, p: options.p, output: options.output });
 }
@@ -176,7 +176,7 @@ export function MatMul(options: { transposeA?: boolean; transposeB?: boolean } =
   return layer("MatMul", { transpose_a: options.transposeA, transpose_b: options.transposeB });
 }
 
-/** Values that do not depend on the input, stored with the weights: a node without inputs. They have no batch: {1, T, D} or {D} is broadcast by its reader. fill sinusoidal is {.., T, W}, alibi {.., heads, T, T}, causal {.., T, T} with 0, and -1e9 after the diagonal, log_range log(n + 1). */
+/** Values that do not depend on the input, stored with the weights: a node without inputs. They have no batch: {1, T, D} or {D} is broadcast by its reader. fill sinusoidal is {.., T, W}, alibi {.., heads, T, T}. causal is {.., T, T} with 0, and -1e9 after the diagonal. log_range is log(n + 1). */
 export function Constant(options: { shape?: Axes; trained?: boolean; fill?: string; factor?: number } = {}): Layer {
   return layer("Constant", { shape: options.shape, trained: options.trained, fill: options.fill, factor: options.factor });
 }

@@ -7,7 +7,7 @@ import type { CancelToken, Handle, Operations, Port, Reply, Request } from "./pr
 export interface Started {
   readonly port: Port;
   terminate(): void;
-  /** Is told when the worker ends by itself. */
+  /** Called when the worker ends by itself. */
   onEnd(handler: (why: string) => void): void;
 }
 
@@ -81,7 +81,7 @@ export class Link {
   }
 }
 
-/** What is closed at once by close(), and at the end of its block by `using`. */
+/** An object that close() closes at once, and `using` at the end of its block. */
 export abstract class Closable {
   #closed = false;
   constructor(protected readonly link: Link, protected readonly handle: Handle) {}

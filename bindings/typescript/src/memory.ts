@@ -35,7 +35,7 @@ export interface Struct {
   readonly fields: Readonly<Record<string, readonly [number, string]>>;
 }
 
-/** What a scope has allocated is freed when it ends. */
+/** The memory of a scope is freed when it ends. */
 export class Scope {
   readonly #memory: Memory;
   readonly #taken: number[] = [];
@@ -149,7 +149,7 @@ export class Memory {
   tensor(scope: Scope, tensor: Tensor): number {
     return this.tensors(scope, [tensor]);
   }
-  /** Several, one behind the other. */
+  /** Several, one after the other. */
   tensors(scope: Scope, tensors: readonly Tensor[]): number {
     const { size } = this.layout(ffi.loom_tensor), address = scope.keep(this.allocate(size * tensors.length));
     tensors.forEach((tensor, i) => this.#writeTensor(scope, tensor, address + size * i));
@@ -254,7 +254,7 @@ export class Memory {
     const fits = typeof value === "bigint" ? whole : typeof value === "number" && (!whole || Number.isInteger(value));
     if (!fits) {
       throw new LoomError("invalid_argument",
-        `'${camel(name)}' is ${String(value)}; give ${whole ? "a whole number" : "a number"}`);
+        `'${camel(name)}' is ${String(value)}; give ${whole ? "an integer" : "a number"}`);
     }
     const number = value as number | bigint;
     if (kind === "i32") this.view.setInt32(at, Number(number), true);
@@ -288,7 +288,7 @@ export class Memory {
     return address;
   }
 
-  /** What a report says, under names of JavaScript. 64-bit integers become numbers. */
+  /** The values of a report, under names of JavaScript. 64-bit integers become numbers. */
   read(described: Struct, address: number): Record<string, unknown> {
     const struct = this.layout(described);
     const out: Record<string, unknown> = {};

@@ -4,7 +4,7 @@
 import { addresses, places } from "./ffi64.js";
 import type { Struct } from "./memory.js";
 
-/** What Memory asks for where addresses have 64 bits. */
+/** The functions of Memory for addresses of 64 bits. */
 export interface Wide {
   layout(struct: Struct): Struct;
 }

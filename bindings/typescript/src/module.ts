@@ -85,7 +85,7 @@ const kMostWidePages = 262144;  // 16 GiB, which is what hosts allow
 const kFirstPages = 512;
 const kStack = 1 << 20;
 
-/** What a worker of an engine needs to become a lane. */
+/** The data that a worker of an engine needs to become a lane. */
 export interface LaneStart {
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
@@ -245,7 +245,7 @@ export class Loaded {
     this.#callbacks.set(user, callback);
     return { user, end: () => void this.#callbacks.delete(user) };
   }
-  /** 0: go on. What a callback throws is kept, and thrown when the call of the module returns. */
+  /** Returns 0 to continue. An exception of a callback is stored, and thrown when the call of the module returns. */
   back(user: number, args: (number | bigint)[]): number {
     try {
       return this.#callbacks.get(user)?.(...args) === false ? 1 : 0;
@@ -284,7 +284,7 @@ export class Loaded {
     return this.#failure;
   }
 
-  /** What a callback threw during the last call; null: nothing. */
+  /** The exception of a callback during the last call; null if there was none. */
   takeThrown(): unknown {
     const thrown = this.#thrown;
     this.#thrown = null;

@@ -2,7 +2,7 @@
 
 import type { Variant } from "./module.js";
 
-// Each address stands whole, so that bundlers find the files.
+// Each address is complete, so that bundlers find the files.
 const addresses: Record<Variant, () => URL> = {
   simd: () => new URL("./wasm/loom.wasm", import.meta.url),
   relaxed: () => new URL("./wasm/loom-relaxed.wasm", import.meta.url),

@@ -1,4 +1,4 @@
-/** What an engine's worker and its client say to each other. */
+/** The messages between an engine's worker and its client. */
 
 import type * as ffi from "./ffi.js";
 import type { Source } from "./files.js";
@@ -36,7 +36,7 @@ export interface LoadOptions {
   readonly name?: string | undefined;
 }
 
-/** What runs. It changes where an engine moves to a module with addresses of 64 bits. */
+/** The module that runs. It changes if an engine moves to a module with addresses of 64 bits. */
 export type Running = { variant: Variant; notes: string[] } & ffi.EngineInfo;
 
 /** Name of an operation -> its arguments and its result. */
@@ -156,7 +156,7 @@ export type Reply =
   | { readonly id: number; readonly error: { readonly code?: string; readonly message: string } }
   | { readonly id: number; readonly event: string; readonly value: unknown };
 
-/** What a lane's worker gets in place of requests. */
+/** The message that a lane's worker gets instead of requests. */
 export interface LaneMessage {
   readonly lane: LaneStart;
 }

@@ -15,7 +15,7 @@ import { chooseVariant, chooseWide, host, isWide, Loaded, type Host, type LaneSt
 import type { CancelToken, GenerationData, Handle, LoadOptions, Operations, Port, Reply, Request, Running, StartOptions, Turn }
   from "./protocol.js";
 
-/** What differs between a page and Node.js. */
+/** The differences between a page and Node.js. */
 export interface Platform {
   /** The module of the package. */
   module(variant: Variant): Promise<WebAssembly.Module>;
@@ -117,7 +117,7 @@ export class Server {
     return { address, name: load.name ?? opened.name, size: opened.size };
   }
 
-  /** Reads a file that the object may go on to use where it lies. */
+  /** Reads a file that the object may continue to use in place. */
   async #borrowed(context: Context, kind: "network" | "model", source: Source, load: LoadOptions, struct: Struct,
     options: object): Promise<Handle> {
     const file = await this.#read(context, source, load);

@@ -8,7 +8,7 @@
 
 namespace {
 
-// A double has at most 309 digits before the point and 1074 behind it; what is asked for beyond them is zeros.
+// A double has at most 309 digits before the point and 1074 after it; further digits are zeros.
 constexpr int kMaxDigits = 1074;
 
 std::to_chars_result written(char* first, char* last, double value, uint32_t precision, char how) {

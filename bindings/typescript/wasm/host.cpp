@@ -1,6 +1,6 @@
-// What the module needs beside the library: the C interface is exported (cmake/wasm_module.cmake),
-// memory that runs out is told to the host, and locks around the allocator of wasi-libc, which
-// knows no threads. The host's functions (import module "loom_host") are in
+// Parts of the module besides the library. The C interface is exported (cmake/wasm_module.cmake).
+// If memory runs out, the host gets a message. Locks surround the allocator of wasi-libc, which
+// does not support threads. The host's functions (import module "loom_host") are in
 // bindings/typescript/src/module.ts.
 #include <cstddef>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What the headers of libc++ throw where a caller breaks a rule of theirs. Nothing can catch it
-// here: the module traps, and its host tells so.
+// Replaces the exceptions that the headers of libc++ throw for a broken precondition. Nothing can
+// catch them here: the module traps, and its host reports it.
 #include <cstddef>
 
 extern "C" {

@@ -240,7 +240,7 @@ Result<ArchitectureReport> ArchitectureSearch::step(
     }
   });
   if (error) return *error;
-  LOOM_TRY(impl_->population.tell(std::move(children)));
+  LOOM_TRY(impl_->population.advance(std::move(children)));
   return core::report_of(impl_->population.history().back());
 }
 

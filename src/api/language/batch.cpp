@@ -68,7 +68,7 @@ struct Batch::Impl {
   Text& text(int64_t sequence) { return *texts[static_cast<size_t>(sequence)]; }
 
   // Takes the result of a step of a text.
-  void settle(int64_t sequence, const Result<bool>& more) {
+  void finish_step(int64_t sequence, const Result<bool>& more) {
     if (more.ok() && *more) return;
     end(sequence);
     if (!more.ok()) text(sequence).failed = more.error();
@@ -139,7 +139,7 @@ struct Batch::Impl {
       const Result<std::span<const TokenId>> next =
           generator.wants(room - after, static_cast<size_t>(guesses));
       if (!next.ok() || next->empty()) {
-        settle(s, next.ok() ? Result<bool>(false) : Result<bool>(next.error()));
+        finish_step(s, next.ok() ? Result<bool>(false) : Result<bool>(next.error()));
         continue;
       }
       room -= next->size();
@@ -159,8 +159,8 @@ struct Batch::Impl {
     for (const Share& share : shares) {
       if (share.again && status.ok()) continue;
       const double part = static_cast<double>(share.rows) / static_cast<double>(rows);
-      settle(share.sequence, status.ok() ? text(share.sequence).generator.took(seconds * part)
-                                         : Result<bool>(status.error()));
+      finish_step(share.sequence, status.ok() ? text(share.sequence).generator.took(seconds * part)
+                                              : Result<bool>(status.error()));
     }
     return status;
   }
@@ -282,7 +282,7 @@ Status Batch::step() {
   if (b.shared) {
     status = b.pass();
   } else {
-    for (const int64_t s : b.order) b.settle(s, b.text(s).generator.step());
+    for (const int64_t s : b.order) b.finish_step(s, b.text(s).generator.step());
   }
   b.forget_ended();
   return status;

@@ -16,7 +16,7 @@ std::string_view when_full_name(WhenFull mode) {
 Result<WhenFull> parse_when_full(std::string_view name) {
   for (const WhenFull mode : {WhenFull::drop_oldest, WhenFull::stop})
     if (name == when_full_name(mode)) return mode;
-  return core::invalid(core::cat("'", name, "' is no way to go on; try drop-oldest or stop"));
+  return core::invalid(core::cat("unknown mode '", name, "'; choose drop-oldest or stop"));
 }
 
 namespace {

@@ -148,9 +148,8 @@ Result<Tokenizer> Model::tokenizer() const {
 }
 
 std::string Model::fingerprint(DType cache_type) const {
-  constexpr std::string_view kNumerics = "loom numerics 2";
   core::BytesHash hash;
-  hash.add(std::as_bytes(std::span(kNumerics)));
+  hash.add(std::as_bytes(std::span(kNumericsContract)));
   hash.add(std::as_bytes(std::span(dtype_name(impl_->info.dtype))));
   if (cache_type != DType::float32) hash.add(std::as_bytes(std::span(dtype_name(cache_type))));
   for (const core::Param& param : impl_->model.network().params()) {

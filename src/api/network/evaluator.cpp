@@ -92,7 +92,7 @@ Result<Tensor> tensor_of_slot(const core::evaluate::Slot& slot, const std::strin
   return Tensor::borrow(v.data<std::byte>(), type->dtype, v.dims, {}, std::move(held));
 }
 
-Result<Engine> given_or_shared(const Engine* engine) {
+Result<Engine> engine_or_shared(const Engine* engine) {
   return engine != nullptr ? Result<Engine>(*engine) : Engine::shared();
 }
 
@@ -134,13 +134,13 @@ static Result<std::shared_ptr<Evaluator::Impl>> load_graph(const core::FileRef& 
 }
 
 Result<Evaluator> Evaluator::load(const std::string& path, const Engine* engine) {
-  LOOM_ASSIGN(const Engine on, given_or_shared(engine));
+  LOOM_ASSIGN(const Engine on, engine_or_shared(engine));
   LOOM_ASSIGN(std::shared_ptr<Impl> impl, load_graph(path, on));
   return Evaluator(std::move(impl));
 }
 
 Result<Evaluator> Evaluator::load(const FileBytes& file, const Engine* engine) {
-  LOOM_ASSIGN(const Engine on, given_or_shared(engine));
+  LOOM_ASSIGN(const Engine on, engine_or_shared(engine));
   LOOM_ASSIGN(const core::FileRef ref, core::file_ref(file, true, on.impl().budget()));
   LOOM_ASSIGN(std::shared_ptr<Impl> impl, load_graph(ref, on));
   return Evaluator(std::move(impl));

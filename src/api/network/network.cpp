@@ -463,7 +463,7 @@ Result<Tensor> Network::probabilities(const Tensor& outputs) const {
   const bool classes = prediction == core::Prediction::classes;
   if (!impl_->trained || (!classes && prediction != core::Prediction::binary_logits)) {
     return core::unsupported(
-        "this network was not trained for classes, so its outputs are no "
+        "this network was not trained for classes, so its outputs are not "
         "scores that probabilities could be made of");
   }
   LOOM_ASSIGN(const Tensor scores, outputs.to(DType::float32));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kHeaders[] = {"auto", "yes", "no"};
 
-// A value that is none of its enum has no name.
+// A value outside of its enum has no name.
 template <class E>
 std::string_view training_word(std::span<const std::string_view> words, E value) {
   const auto index = static_cast<size_t>(value);

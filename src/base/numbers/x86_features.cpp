@@ -30,7 +30,7 @@ bool bit(unsigned word, int at) {
 }
 
 // The register XCR0: the register sets that the operating system saves.
-unsigned kept_registers(const Leaf& leaf) {
+unsigned saved_registers(const Leaf& leaf) {
   constexpr int kOsxsave = 27;  // in `c`: without it there is no XGETBV
   if (!bit(leaf.c, kOsxsave)) return 0;
   unsigned low = 0, high = 0;
@@ -41,7 +41,7 @@ unsigned kept_registers(const Leaf& leaf) {
 X86Features read_features() {
   constexpr unsigned kWide = 0x06, kWidest = 0xe6;  // registers of AVX; those and AVX-512's
   const Leaf one(1), seven(7), more(7, 1);
-  const unsigned kept = kept_registers(one);
+  const unsigned kept = saved_registers(one);
   const bool wide = (kept & kWide) == kWide, widest = (kept & kWidest) == kWidest;
   X86Features f;
   f.avx = wide && bit(one.c, 28);

@@ -136,7 +136,7 @@ struct ThreadPool::Impl {
   bool takes_part(Worker& worker, const Region& region);
   void choose(const Region& region);
   bool lost_its_core(const Worker& worker) const;
-  void settle();
+  void rest_late_workers();
   template <class Word>
   void sleep_on(const std::atomic<Word>& word, Word old, Worker& me);
 };
@@ -342,7 +342,7 @@ bool ThreadPool::Impl::lost_its_core(const Worker& worker) const {
 
 // After a region: workers that did not run while others waited for them rest. The caller cannot
 // rest. If it lost its core, one thread fewer frees a core for it.
-void ThreadPool::Impl::settle() {
+void ThreadPool::Impl::rest_late_workers() {
   ended = now_ns();
   if (exact) return;
   const int64_t waited = at(0).waited + at(1).waited;
@@ -394,7 +394,7 @@ void ThreadPool::run(Function fn, void* context, const Region& region) {
     if (const int left = s.running.load(); left > 0) s.sleep_on(s.running, left, s.workers[0]);
   }
   watch.end(s.workers[0]);
-  s.settle();
+  s.rest_late_workers();
 }
 
 // Lanes arrive along a tree: lane i waits for lanes 4i + 1 to 4i + 4. So no two lanes add to one

@@ -75,8 +75,8 @@ Result<SpliceOptions> splice_options(const loom_splice_options* given) {
   options.law = from.original != 0 ? BlendLaw::original : BlendLaw::fitter;
   if (from.has_alpha != 0) options.alpha = from.alpha;
   if (from.has_split != 0) options.split = from.split;
-  options.fitness_a = given_if(from.has_fitness_a, from.fitness_a);
-  options.fitness_b = given_if(from.has_fitness_b, from.fitness_b);
+  options.fitness_a = value_if(from.has_fitness_a, from.fitness_a);
+  options.fitness_b = value_if(from.has_fitness_b, from.fitness_b);
   if (from.has_seed != 0) options.seed = from.seed;
   return options;
 }
@@ -143,7 +143,7 @@ loom_status loom_population_report_of(const loom_population* population, int64_t
     if (generation < 0 || generation >= static_cast<int64_t>(history.size())) {
       return Error{Code::out_of_range,
                    "generation " + std::to_string(generation) + " of " +
-                       std::to_string(history.size()) + " that were told",
+                       std::to_string(history.size()) + " reported generations",
                    {}};
     }
     return give_report(out, report_of(history[static_cast<size_t>(generation)]),

@@ -1,4 +1,4 @@
-// What is in a file with a model.
+// The contents of a file with a model.
 #include "capi/json_text.hpp"
 #include "capi/support.hpp"
 #include "loom/inspect.hpp"

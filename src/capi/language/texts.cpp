@@ -1,4 +1,4 @@
-// Vectors and ranks of texts, and replies told apart.
+// Vectors and ranks of texts, and parsed replies.
 #include "capi/support.hpp"
 
 static_assert(LOOM_REPLY_ARGUMENTS == static_cast<int>(loom::ReplyPiece::Kind::arguments));

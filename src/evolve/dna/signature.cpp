@@ -36,7 +36,7 @@ void add_leaves(const Network& network, const Node& node, const std::string& at,
 }
 
 // The type of most weights of a cell; float32 for vectors only.
-std::string most_common_type(const Network& network, const std::vector<SignatureLeaf>& leaves) {
+std::string majority_type(const Network& network, const std::vector<SignatureLeaf>& leaves) {
   std::map<DType, int64_t> counts;
   for (const SignatureLeaf& leaf : leaves) {
     for (const int index : leaf.params) {
@@ -124,7 +124,7 @@ std::vector<CellSignature> cells_of(const Network& network) {
     cell.type = type_text(node.node);
     add_leaves(network, node.node, node.at.str(), cell.leaves);
     for (const SignatureLeaf& leaf : cell.leaves) cell.count += leaf.count;
-    cell.dtype = most_common_type(network, cell.leaves);
+    cell.dtype = majority_type(network, cell.leaves);
     cells.push_back(std::move(cell));
   }
   return cells;

@@ -176,7 +176,7 @@ Status Splicing::cross_layers(const Network& na, const Network& nb, const BlendR
   }
   if (common == 0)
     return invalid(cat("has no layer in common with ", a_.path,
-                       ": none stands at the same place with the same kind and shapes"),
+                       ": no cell has the same kind and shapes in both"),
                    b_.path);
   return {};
 }

@@ -82,13 +82,13 @@ std::vector<int64_t> topological_order(const NeatGenome& genome) {
 bool leads_to(const NeatGenome& genome, int64_t from, int64_t to) {
   const auto targets = targets_of(genome);
   std::vector<int64_t> reached = {from};
-  std::unordered_set<int64_t> seen = {from};
+  std::unordered_set<int64_t> visited = {from};
   for (size_t i = 0; i < reached.size(); ++i) {
     if (reached[i] == to) return true;
     const auto at = targets.find(reached[i]);
     if (at == targets.end()) continue;
     for (const int64_t next : at->second) {
-      if (seen.insert(next).second) reached.push_back(next);
+      if (visited.insert(next).second) reached.push_back(next);
     }
   }
   return false;

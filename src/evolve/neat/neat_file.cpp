@@ -404,7 +404,7 @@ class NeatReader {
 
   Status species(const JsonValue& file) {
     LOOM_ASSIGN(const auto* all, array(file, "species"));
-    std::vector<bool> seen(p_.genomes_.size(), false);
+    std::vector<bool> visited(p_.genomes_.size(), false);
     size_t members = 0;
     for (const JsonValue& v : *all) {
       Species s;
@@ -415,16 +415,16 @@ class NeatReader {
       LOOM_ASSIGN(const auto* list, array(v, "members"));
       for (const JsonValue& m : *list) {
         LOOM_ASSIGN(const int64_t i,
-                    index(m, "members of species", static_cast<int64_t>(seen.size())));
-        if (seen[static_cast<size_t>(i)]) return bad(cat("has genome ", i, " in two species"));
-        seen[static_cast<size_t>(i)] = true;
+                    index(m, "members of species", static_cast<int64_t>(visited.size())));
+        if (visited[static_cast<size_t>(i)]) return bad(cat("has genome ", i, " in two species"));
+        visited[static_cast<size_t>(i)] = true;
         s.members.push_back(static_cast<size_t>(i));
         ++members;
       }
       if (s.members.empty()) return bad(cat("has species ", s.id, " without members"));
       p_.species_.push_back(std::move(s));
     }
-    if (members != seen.size()) return bad("has genomes of no species");
+    if (members != visited.size()) return bad("has genomes of no species");
     return {};
   }
 

@@ -57,8 +57,8 @@ std::vector<size_t> Architectures::front() const {
   const std::vector<int> ranks = front_ranks(all);
   std::vector<size_t> out;
   for (size_t i = 0; i < all.size(); ++i) {
-    const bool twin = std::ranges::any_of(out, [&](size_t k) { return all[k] == all[i]; });
-    if (ranks[i] == 0 && !twin) out.push_back(i);
+    const bool is_duplicate = std::ranges::any_of(out, [&](size_t k) { return all[k] == all[i]; });
+    if (ranks[i] == 0 && !is_duplicate) out.push_back(i);
   }
   std::ranges::stable_sort(out, {}, [&](size_t i) { return all[i][0]; });
   return out;
@@ -120,7 +120,7 @@ std::vector<ArchitectureMember> Architectures::breed() const {
   return out;
 }
 
-Status Architectures::tell(std::vector<ArchitectureMember> children) {
+Status Architectures::advance(std::vector<ArchitectureMember> children) {
   if (children.empty()) return invalid("no children were scored");
   if (members_.empty()) seed_score_ = children[0].score;
   ArchitectureGeneration g;

@@ -60,7 +60,7 @@ class Architectures {
   std::vector<ArchitectureMember> breed() const;
   // Takes scored children and keeps the best of them and of their parents. Errors:
   // invalid_argument.
-  Status tell(std::vector<ArchitectureMember> children);
+  Status advance(std::vector<ArchitectureMember> children);
 
   const ArchitectureSpec& spec() const { return spec_; }
   const std::vector<ArchitectureMember>& members() const { return members_; }

@@ -1,7 +1,7 @@
 // Architecture search by gradients: Liu, Simonyan and Yang, "DARTS: Differentiable architecture
 // search", 2019. One part of the samples trains the weights w of all branches of mixed cells. The
-// The other part trains the architecture parameters alpha, whose softmax weighs the branches. Each
-// step of w by batch t has rate xi. Before it, alpha takes a step of Adam along
+// other part trains the architecture parameters alpha, whose softmax weighs the branches. Each step
+// of w by batch t has rate xi. Before it, alpha takes a step of Adam along
 //   first order   dLv(w, alpha)/dalpha, of batch v of the other part
 //   second order  dLv(w', alpha)/dalpha - xi (dLt(w+, alpha)/dalpha - dLt(w-, alpha)/dalpha) / 2e,
 //                 w' = w - xi dLt(w, alpha)/dw,  w+- = w +- e dLv(w', alpha)/dw',

@@ -202,7 +202,7 @@ class GridChanger {
     std::vector<float> one(n * n, 0.0f);
     for (size_t i = 0; i < n; ++i) one[i * n + i] = 1.0f;
     insert(k, {*layer, {}, {{"weight", std::move(one)}, {"bias", std::vector<float>(n, 0.0f)}}});
-    return cat("deepen behind cell ", k, ": ", n, " units");
+    return cat("deepen after cell ", k, ": ", n, " units");
   }
 
   std::string block(size_t k) {
@@ -228,7 +228,7 @@ class GridChanger {
                 {"0/bias", std::vector<float>(m, 0.0f)},
                 {"1/weight", std::vector<float>(n * m, 0.0f)},
                 {"1/bias", std::vector<float>(n, 0.0f)}}});
-    return cat("block behind cell ", k, ": ", n, "-", m, " ", kind, "-", n);
+    return cat("block after cell ", k, ": ", n, "-", m, " ", kind, "-", n);
   }
 
   // Whether input and output shapes are equal, so that the chain is valid without it.

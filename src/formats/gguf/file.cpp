@@ -57,7 +57,7 @@ Status Gguf::read_header(ByteReader& reader, uint64_t& tensors, uint64_t& values
     return fault(8, cat(tensors, " tensors cannot be described in ", reader.remaining(), " bytes"));
   }
   if (values > reader.remaining() / kMinValue) {
-    return fault(16, cat(values, " values cannot stand in ", reader.remaining(), " bytes"));
+    return fault(16, cat(values, " values do not fit in ", reader.remaining(), " bytes"));
   }
   return {};
 }
@@ -100,7 +100,7 @@ Status Gguf::read_value(ByteReader& reader) {
     return fault(at, cat("a metadata key of ", key.size(), " bytes; the limit is ", kMaxGgufKey));
   }
   const std::string what = cat("gguf key '", printable(key), "'");
-  if (!keys_.emplace(key, metadata_.size()).second) return fault(at, what + " stands twice");
+  if (!keys_.emplace(key, metadata_.size()).second) return fault(at, what + " occurs twice");
   GgufValue value;
   value.key = key;
   LOOM_ASSIGN(value.type, read_type(reader, what));
@@ -146,7 +146,7 @@ Status Gguf::read_tensor(ByteReader& reader) {
   TensorEntry entry;
   entry.name = std::string(name);
   const std::string what = cat("tensor '", printable(name), "'");
-  if (!names_.emplace(entry.name, entries_.size()).second) return fault(at, what + " stands twice");
+  if (!names_.emplace(entry.name, entries_.size()).second) return fault(at, what + " occurs twice");
   LOOM_ASSIGN(const uint32_t dims, reader.u32("the number of dimensions of " + what));
   if (dims > kMaxGgufDims) {
     return fault(reader.offset() - 4,

@@ -100,7 +100,7 @@ void mxfp4(const std::byte* b, float* out) {
 
 // ---- blocks of 256 ----
 
-// Value i of `bits`-bit codes that lie in runs of 32 bytes: each byte holds the codes of places
+// Value i of `bits`-bit codes in runs of 32 bytes: each byte holds the codes of places
 // j, j + 32, j + 64, ... of its run.
 int strided(const std::byte* codes, int bits, int i) {
   const int per_run = 32 * (8 / bits);
@@ -166,7 +166,7 @@ void q5_k(const std::byte* b, float* out) {
 void q6_k(const std::byte* b, float* out) {
   const float d = half_at(b, 208);
   for (int i = 0; i < kK; ++i) {
-    // Low nibbles lie in runs of 64 bytes, high pairs in runs of 32.
+    // Low nibbles are in runs of 64 bytes, high pairs in runs of 32.
     const int low = byte_at(b, i / 128 * 64 + i % 64) >> (i % 128 / 64 * 4) & 15;
     const int q = (low | strided(b + 128, 2, i) << 4) - 32;
     out[i] = d * real(signed_at(b, 192 + i / 16)) * real(q);

@@ -53,7 +53,7 @@ Status check_unique(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return {};
-  return invalid("stands twice", *twice);
+  return invalid("occurs twice", *twice);
 }
 
 // Everything before the data, and the bytes of each tensor.

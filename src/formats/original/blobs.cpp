@@ -121,7 +121,7 @@ Status Loom1Entity::read_blobs(std::span<const std::byte> payload) {
         payload.subspan(static_cast<size_t>(blob.offset), static_cast<size_t>(blob.length));
     const std::string path = blob.path;
     if (!blobs_.emplace(path, std::move(blob)).second)
-      return fault(item, cat("blob ", quoted(path), " stands twice"));
+      return fault(item, cat("blob ", quoted(path), " occurs twice"));
   }
   return check_tiling(payload.size());
 }

@@ -164,8 +164,7 @@ Result<NetworkSpec> assemble_loom1(Loom1Reader& reader, Loom1Grid& grid,
     LOOM_ASSIGN(const int64_t at, spec.index(coord_of(layer)));
     Loom1Layer*& location = order[static_cast<size_t>(at)];
     if (location != nullptr) {
-      return reader.bad(layer,
-                        cat("stands at ", coord_of(layer).str(), " like ", location->location));
+      return reader.bad(layer, cat("is at ", coord_of(layer).str(), " like ", location->location));
     }
     location = &layer;
   }

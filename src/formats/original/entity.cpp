@@ -77,7 +77,7 @@ Status EntityReader::read_transformer() {
     return reader_.bad(*value, "transformer", cat("expected an object, found ", value->describe()));
   const JsonValue none = JsonValue::object();
   const JsonValue* dims = value->find("dims") != nullptr ? value->find("dims") : &none;
-  const auto whole = [&](const JsonValue& from, const char* key) {
+  const auto json_integer = [&](const JsonValue& from, const char* key) {
     const JsonValue* item = from.find(key);
     const Result<int64_t> number = item != nullptr ? item->as_int("") : Result<int64_t>(int64_t{0});
     return number.ok() ? *number : int64_t{-1};
@@ -91,9 +91,9 @@ Status EntityReader::read_transformer() {
     const JsonValue* item = value->find(key);
     return item != nullptr && item->is_bool() && *item->as_bool("");
   };
-  t.hidden = whole(*value, "hidden_size");
-  t.vocab = whole(*value, "vocab_size");
-  t.layers = whole(*dims, "num_layers");
+  t.hidden = json_integer(*value, "hidden_size");
+  t.vocab = json_integer(*value, "vocab_size");
+  t.layers = json_integer(*dims, "num_layers");
   t.tied = flag("lm_head_tied");
   t.final_norm = flag("has_final_norm");
   t.eps = real("rms_norm_eps");
@@ -207,7 +207,7 @@ Result<bool> EntityReader::weights(const Loom1Layer& layer, const std::vector<Pa
 // Checks fields that records must not have, and the number types of blobs.
 Status EntityReader::check_record(const Loom1Layer& layer) {
   if (layer.record.weights != nullptr)
-    return reader_.bad(layer, "weights stand in the header; an entity holds them in blobs");
+    return reader_.bad(layer, "weights are in the header; an entity holds them in blobs");
   const bool inner = layer.config.def->kind == LayerKind::multi_head_attention ||
                      layer.config.def->kind == LayerKind::swiglu;
   if (!inner && file_.has(layer.path + ".inner_norm"))
@@ -312,14 +312,14 @@ Result<Loom1Network> EntityReader::read(const Loom1Options& options) {
     return extras;
   };
   LOOM_ASSIGN(Loom1Grid grid, reader_.grid(*file_.header().find("network")));
-  const auto settle = [&](auto& self, Loom1Layer& layer) -> Status {
+  const auto resolve_types = [&](auto& self, Loom1Layer& layer) -> Status {
     LOOM_TRY(check_record(layer));
     if (file_.has_below(layer.path + ".q4_0.")) layer.dtype = DType::f32;
     if (file_.has_below(layer.path + ".bitnet_ternary.")) layer.dtype = DType::ternary;
     for (Loom1Layer& child : layer.children) LOOM_TRY(self(self, child));
     return {};
   };
-  for (Loom1Layer& layer : grid.layers) LOOM_TRY(settle(settle, layer));
+  for (Loom1Layer& layer : grid.layers) LOOM_TRY(resolve_types(resolve_types, layer));
   const auto source = [&](const Loom1Layer& layer, const std::vector<ParamSpec>& specs,
                           std::vector<float>& out) { return weights(layer, specs, out); };
   Result<Loom1Network> made =

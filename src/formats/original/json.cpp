@@ -54,7 +54,7 @@ Result<bool> json_weights(Loom1Reader& reader, const Loom1Layer& layer,
                 "all weights are too large by one factor, which the file does not tell");
   }
   if (r.native && stored.dtype != layer.dtype)
-    reader.note(layer.location, cat(dtype_name(layer.dtype), " weights stand as float32"));
+    reader.note(layer.location, cat(dtype_name(layer.dtype), " weights are stored as float32"));
   out.resize(count);
   loom1_unpack(stored.dtype, std::as_bytes(std::span(*bytes)), r.scale, out);
   return true;

@@ -133,10 +133,9 @@ Status Loom1Reader::check_dialect(const std::string& key, const JsonValue& value
   const std::string& other = checkpoint ? architecture_key_ : checkpoint_key_;
   if (mine.empty()) mine = here;
   if (other.empty()) return {};
-  return bad(
-      value, cat(into.location, ".", key),
-      cat(checkpoint ? architecture_key_ : checkpoint_key_, " and ", here,
-          " stand in files of two kinds, an architecture and a checkpoint; no file has both"));
+  return bad(value, cat(into.location, ".", key),
+             cat(checkpoint ? architecture_key_ : checkpoint_key_, " and ", here,
+                 " are in files of two kinds, an architecture and a checkpoint; no file has both"));
 }
 
 Status Loom1Reader::read_list(const JsonValue& value, const std::string& location, bool flags,

@@ -135,7 +135,7 @@ class FlatTable {
 
   const uint8_t* here() const { return reinterpret_cast<const uint8_t*>(table_); }
 
-  // Where a field lies; null: it is absent.
+  // The address of a field; null if it is absent.
   const uint8_t* locate(int field) const {
     const auto at =
         table_->GetOptionalFieldOffset(static_cast<flatbuffers::voffset_t>(4 + 2 * field));

@@ -1,6 +1,6 @@
-// TFLite files as networks: each operator is said in those of ONNX, which onnx/import reads. What
-// is read: see docs/tflite.md. Inputs and outputs keep the order of axes that they have in the
-// file, and quantized ones are the numbers that they stand for.
+// TFLite files as networks: each operator is said in those of ONNX, which onnx/import reads.
+// docs/tflite.md lists the operators. Inputs and outputs keep the order of axes that they have in
+// the file, and quantized ones are the numbers that they stand for.
 #pragma once
 
 #include <string>

@@ -88,7 +88,7 @@ void TfliteGraph::read_input(int64_t tensor) {
   Value& v = values_[static_cast<size_t>(tensor)];
   place_ = cat("input '", printable(t.name), "'");
   if (v.made || t.constant)
-    return fail(bad_file(cat(place_, " stands twice, or is a constant"), where_));
+    return fail(bad_file(cat(place_, " occurs twice, or is a constant"), where_));
   if (t.variable) return refuse("is a state that is kept between runs");
   v.dims = t.dims;
   for (size_t i = 0; i < v.dims.size(); ++i) {
@@ -143,7 +143,7 @@ void TfliteGraph::op(size_t index) {
     return refuse(
         cat("'", printable(op_->custom), "' is ",
             flex ? "an operator of TensorFlow; convert the model with TFLite's own alone"
-                 : "no operator of TFLite's own, and what it computes is not in the file"));
+                 : "not an operator of TFLite itself, and what it computes is not in the file"));
   }
   // It fills tables and variables before the first run; operators that read them are refused by
   // their names, so without any of them it does nothing that can be seen.

@@ -35,15 +35,15 @@ class SparseWalk {
     if (rank == 0 || all != rank + s_.blocks.size() || s_.axes.size() != all ||
         all > kMaxSparseAxes)
       return false;
-    std::vector<bool> seen(all, false);
+    std::vector<bool> visited(all, false);
     extents_.assign(t_.dims.begin(), t_.dims.end());
     extents_.resize(all, 1);
     block_.assign(rank, 1);
     for (size_t level = 0; level < all; ++level) {
       const int64_t which = s_.order[level];
-      if (which < 0 || which >= static_cast<int64_t>(all) || seen[static_cast<size_t>(which)])
+      if (which < 0 || which >= static_cast<int64_t>(all) || visited[static_cast<size_t>(which)])
         return false;
-      seen[static_cast<size_t>(which)] = true;
+      visited[static_cast<size_t>(which)] = true;
       if (which < static_cast<int64_t>(rank)) continue;
       const int64_t cut = s_.blocks[static_cast<size_t>(which) - rank];
       const int64_t extent = s_.axes[level].extent;

@@ -142,7 +142,7 @@ void TfliteGraph::pool() {
   define(0, y, {x[0], w.out[0], w.out[1], x[3]}, Order::first);
 }
 
-// Rows of as many values as the weights have columns, however the axes of the input lie.
+// Rows of as many values as the weights have columns, for any order of the axes of the input.
 void TfliteGraph::fully_connected() {
   const List& x = dims(0);
   const List& k = dims(1);

@@ -62,7 +62,7 @@ void TfliteGraph::binary() {
   define(0, y, v.dims, v.order, v.type);
 }
 
-// Comparisons and logic: truths.
+// Comparisons and logic: booleans.
 void TfliteGraph::compare() {
   const Two v = two();
   Name y = add(onnx_op(kCompare, op_->code), {v.a, v.b});
@@ -130,18 +130,18 @@ void TfliteGraph::add_all() {
   define(0, y, like.dims, order, like.type);
 }
 
-// SELECT may have a truth for each place of the first axis alone.
+// SELECT may have a boolean for each index of the first axis alone.
 void TfliteGraph::select() {
   const List& truths = dims(0);
   const Value& like = value(1);
-  List seen = truths;
-  if (op_->code == kSelect && seen.size() == 1 && like.dims.size() > 1)
-    seen.resize(like.dims.size(), 1);
-  const List all = broadcast(broadcast(seen, like.dims), dims(2));
-  const bool as_it_is = seen == truths;
+  List visited = truths;
+  if (op_->code == kSelect && visited.size() == 1 && like.dims.size() > 1)
+    visited.resize(like.dims.size(), 1);
+  const List all = broadcast(broadcast(visited, like.dims), dims(2));
+  const bool as_it_is = visited == truths;
   const Order order = as_it_is ? order_of({0, 1, 2}) : Order::plain;
   Name test = in(0, order);
-  if (!as_it_is) test = shaped(test, seen);
+  if (!as_it_is) test = shaped(test, visited);
   define(0, add("Where", {test, in(1, order), in(2, order)}), all, order, like.type);
 }
 
@@ -156,7 +156,7 @@ void TfliteGraph::softmax() {
   define(0, add(plain_one ? "Softmax" : "LogSoftmax", {x}, {{"axis", along}}), v.dims, v.order);
 }
 
-// Where the last axis of the file lies.
+// The position of the last axis of the file.
 int64_t TfliteGraph::last_axis(const One& v) {
   return v.order == Order::first ? 1 : static_cast<int64_t>(v.dims.size()) - 1;
 }

@@ -154,7 +154,7 @@ TfliteGraph::List TfliteGraph::integers(size_t i) {
   }
   Result<List> out = onnx_i64(*t);
   if (out.ok()) {
-    // What is beyond every axis is as far as anything has to count.
+    // Values beyond every axis are clamped, because they need no more precision.
     for (int64_t& at : *out) at = std::clamp(at, -kFarthest, kFarthest);
     return std::move(*out);
   }

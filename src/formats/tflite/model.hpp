@@ -48,7 +48,7 @@ struct TfliteQuantization {
   int64_t axis = 0;
 };
 
-// One axis of a sparse tensor, in the order in which its values lie.
+// One axis of a sparse tensor, in the order of its values in memory.
 struct TfliteSparseAxis {
   bool sparse = false;
   int64_t extent = 0;                      // of a dense axis

@@ -99,7 +99,7 @@ bool is_tflite(std::span<const std::byte> file) {
 }
 
 Error TfliteReader::wrong(std::string_view what, std::string_view which) const {
-  return bad_file(cat(which, ": its ", what, " does not lie in the file, or is too long"), where_);
+  return bad_file(cat(which, ": its ", what, " is not in the file, or is too long"), where_);
 }
 
 Result<TfliteModel> TfliteReader::model() {
@@ -253,7 +253,7 @@ Status TfliteReader::data(uint32_t buffer, const std::string& which, TfliteTenso
     return wrong("buffer", which);
   if (offset > 1 && size > 0) {  // after the flatbuffer
     if (!checked_add(offset, size, end) || end > file_.size())
-      return bad_file(cat(which, ": its buffer lies outside of the file"), where_);
+      return bad_file(cat(which, ": its buffer is outside of the file"), where_);
     t.data = file_.subspan(offset, size);
   }
   t.constant = !t.data.empty();

@@ -184,7 +184,7 @@ Result<bool> Arranger::decoder() {
     if (is(m, LayerKind::dense) &&
         one_of(leaf, {"lm_head", "head", "output", "classifier", "score"}))
       role = &head;
-    if (role == nullptr) return refuse(cat("where '", m.name, "' stands is not known"));
+    if (role == nullptr) return refuse(cat("the position of '", m.name, "' is not known"));
     if (*role != nullptr)
       return refuse(cat("'", (*role)->name, "' and '", m.name, "' stand for the same layer"));
     *role = &m;
@@ -356,7 +356,7 @@ void Arranger::activate() {
     } else if (numbered(i) && as_number(last_part(layers_[i + 1].name)) !=
                                   as_number(last_part(layers_[i].name)) + 1) {
       guess(cat("what is between '", layers_[i].name, "' and '", layers_[i + 1].name, "'"), "");
-      assume(cat("what stands between '", layers_[i].name, "' and '", layers_[i + 1].name,
+      assume(cat("the layer between '", layers_[i].name, "' and '", layers_[i + 1].name,
                  "' has no weights and is left out"));
     }
   }

@@ -90,7 +90,7 @@ Status NpyHeaderReader::member(Header& header) {
   if (!take(":")) return error("expected :");
   const int which = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : -1;
   if (which < 0) return error(cat("unknown key '", printable(key), "'"));
-  if (seen_[which]) return error(cat("'", key, "' stands twice"));
+  if (seen_[which]) return error(cat("'", key, "' occurs twice"));
   seen_[which] = true;
   if (which == 0) {
     skip_space();

@@ -118,7 +118,7 @@ Status check_names(const std::vector<NpyOutput>& arrays) {
   }
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) return invalid("stands twice", std::string(*twice));
+  if (twice != names.end()) return invalid("occurs twice", std::string(*twice));
   return {};
 }
 

@@ -85,7 +85,7 @@ Result<Npz> Npz::open(std::span<const std::byte> bytes, const std::string& where
     Member member{e.name, e.method, e.crc, e.size, 0, {}};
     LOOM_ASSIGN(member.packed, packed_bytes(members, where, e, member.at));
     if (!offsets.take(e.local, member.at + e.packed)) {
-      return bad_file(cat("'", printable(e.name), "' lies over another member"), where,
+      return bad_file(cat("'", printable(e.name), "' overlaps another member"), where,
                       static_cast<int64_t>(e.local));
     }
     npz.members_.push_back(std::move(member));

@@ -84,7 +84,7 @@ Result<std::string> target_of(const std::string& path) {
 }
 
 // The files of an existing folder that the new one keeps.
-Result<std::vector<std::string> > kept_files(
+Result<std::vector<std::string> > remaining_files(
     const std::string& path, const std::function<bool(std::string_view)>& replaced) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
@@ -153,7 +153,7 @@ Result<AtomicFolder> AtomicFolder::create(
   const bool exists = is_directory(path);
   std::vector<std::string> kept;
   if (exists) {
-    LOOM_ASSIGN(kept, kept_files(path, is_replaced));
+    LOOM_ASSIGN(kept, remaining_files(path, is_replaced));
   }
   remove_stale_folders(path);
   LOOM_ASSIGN(AtomicFolder folder, create_beside(path));

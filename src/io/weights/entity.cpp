@@ -191,7 +191,7 @@ Result<EntityBlob> Entity::read_blob(const JsonValue& item, const std::string& l
                 : layout == "r16" ? BlobLayout::r16
                                   : BlobLayout::text;
   if ((member("dtype") == nullptr) != (blob.layout == BlobLayout::text))
-    return bad(item, location, "dtype must stand with all layouts but text");
+    return bad(item, location, "dtype is needed with all layouts but text");
   if (blob.layout != BlobLayout::text) {
     const Result<DType> dtype = parse_dtype(member("dtype")->text());
     if (!dtype.ok() || dtype_name(*dtype) != member("dtype")->text())
@@ -241,7 +241,7 @@ Status Entity::read_blobs(const JsonValue& list, uint64_t payload, uint64_t avai
     const std::string location = cat("blobs[", i, "]");
     LOOM_ASSIGN(EntityBlob blob, read_blob(item, location));
     const std::string name = cat(location, " ", printable(blob.path));
-    if (!index_.emplace(blob.path, i).second) return bad(item, name, "the path stands twice");
+    if (!index_.emplace(blob.path, i).second) return bad(item, name, "the path occurs twice");
     if (blob.offset != next)
       return bad(item, name, cat("offset is ", blob.offset, ", must be ", next));
     if (blob.length > available - next) {
@@ -251,7 +251,7 @@ Status Entity::read_blobs(const JsonValue& list, uint64_t payload, uint64_t avai
     }
     LOOM_TRY(check_size(blob, item, name));
     next += padded(blob.length);
-    if (next > available) return bad(item, name, "its padding lies beyond the end of the file");
+    if (next > available) return bad(item, name, "its padding is beyond the end of the file");
     blob.offset += payload;
     TensorEntry entry{
         blob.path,

@@ -51,7 +51,7 @@ Result<std::string> header_of(const std::vector<SafeOutput>& tensors,
     const SafeOutput& t = tensors[i];
     LOOM_ASSIGN(const uint64_t size, size_of(t));
     if (!t.produce) LOOM_TRY(bytes_of(t));
-    if (i > 0 && tensors[i - 1].name == t.name) return invalid("stands twice", t.name);
+    if (i > 0 && tensors[i - 1].name == t.name) return invalid("occurs twice", t.name);
     JsonValue entry = JsonValue::object();
     entry.add("dtype", JsonValue::string(std::string(safe_dtype_name(t.dtype))));
     entry.add("shape", integers(t.shape));

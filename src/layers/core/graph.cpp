@@ -49,7 +49,7 @@ Status check_value(const GraphWiring& w, const GraphValue& v, size_t before, std
     return invalid(cat("Graph: ", who, " reads a value that cannot be: ", v.node, ", ", v.output));
   if (v.node < static_cast<int64_t>(before)) return {};
   return invalid(cat("Graph: ", who, " reads node ", v.node,
-                     ", which does not stand before it; nodes run in their order"));
+                     ", which is not before it; nodes run in their order"));
 }
 
 // Two nodes may share weights if they have one kind, or parameters of the same names and shapes. An
@@ -258,7 +258,7 @@ Result<GraphValue> parse_value(const NameTable& table, std::string_view text,
     for (const auto& entry : table) known.push_back(entry.first);
     if (known.size() > 12) known.resize(12);
     return invalid(cat("Graph: ", who, " reads '", printable(name),
-                       "', which no node before it is called; before it stand ", join(known, ", "),
+                       "', which no node before it is called; before it are ", join(known, ", "),
                        table.size() > 12 ? ", ..." : ""));
   }
   if (found->second >= 0) {
@@ -359,7 +359,7 @@ Result<GraphWiring> wire_graph(const GraphNames& names) {
   NameTable table;
   const auto define = [&](const std::string& name, int64_t value) -> Status {
     if (table.emplace(name, value).second) return {};
-    return invalid(cat("Graph: the name '", printable(name), "' stands twice"));
+    return invalid(cat("Graph: the name '", printable(name), "' occurs twice"));
   };
   for (size_t i = 0; i < names.inputs.size(); ++i) {
     LOOM_TRY(check_name(names.inputs[i]));

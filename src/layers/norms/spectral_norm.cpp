@@ -80,7 +80,7 @@ Result<Directions> iterated(ForwardCall& call, const Tensor& w) {
   return d;
 }
 
-Result<Directions> kept_ones(ForwardCall& call) {
+Result<Directions> stored_directions(ForwardCall& call) {
   Directions d;
   LOOM_ASSIGN(d.u, of_length_one(call, call.param(kU)));
   LOOM_ASSIGN(d.v, of_length_one(call, call.param(kV)));
@@ -89,7 +89,7 @@ Result<Directions> kept_ones(ForwardCall& call) {
 
 Result<Tensor> forward(ForwardCall& call) {
   const Tensor w = as_matrix(call.x(), call.x().rows(), call.x().cols());
-  LOOM_ASSIGN(const Directions d, call.training() ? iterated(call, w) : kept_ones(call));
+  LOOM_ASSIGN(const Directions d, call.training() ? iterated(call, w) : stored_directions(call));
   LOOM_ASSIGN(const Tensor wv, product(call, w, d.v, false));
   LOOM_ASSIGN(const Tensor s, call.tensor(Shape{1, 1}));
   LOOM_TRY(call.ops().gemm({d.u, wv, s, true, false}));

@@ -11,7 +11,7 @@ Result<bool> has_lengths(ForwardCall& call, int64_t steps) {
   if (mask.cols() == steps) return true;
   return invalid(cat(call.config().def->name, ": it sees ", steps,
                      " steps, but the samples have lengths of up to ", mask.cols(),
-                     "; what changes the number of steps cannot stand before it"));
+                     "; a layer that changes the number of steps cannot precede it"));
 }
 
 namespace {

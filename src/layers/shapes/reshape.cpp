@@ -102,11 +102,11 @@ using fields::permute::kAxes;
 Result<std::vector<int>> permuted_axes(const LayerConfig& c, const Shape& in) {
   const std::vector<int64_t>& axes = c.list(kAxes);
   std::vector<int> all = {0};
-  std::vector<bool> seen(static_cast<size_t>(std::max(in.rank(), 1)), false);
+  std::vector<bool> visited(static_cast<size_t>(std::max(in.rank(), 1)), false);
   bool sound = static_cast<int64_t>(axes.size()) + 1 == in.rank();
   for (const int64_t axis : axes) {
-    sound = sound && axis + 1 < in.rank() && !seen[static_cast<size_t>(axis)];
-    if (sound) seen[static_cast<size_t>(axis)] = true;
+    sound = sound && axis + 1 < in.rank() && !visited[static_cast<size_t>(axis)];
+    if (sound) visited[static_cast<size_t>(axis)] = true;
     all.push_back(static_cast<int>(axis) + 1);
   }
   if (sound) return all;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kAugmentStream = uint64_t{1} << 52;
 // Numbers that a place has for itself, and which of them mean what.
-constexpr uint64_t kDrawsPerPlace = 256, kPartnerDraws = 16, kMixDraws = 32, kBetaDraws = 64;
+constexpr uint64_t kDrawsPerPosition = 256, kPartnerDraws = 16, kMixDraws = 32, kBetaDraws = 64;
 enum Draw : uint64_t {
   kFlip,
   kFlipVertical,
@@ -31,7 +31,7 @@ enum MixDraw : uint64_t { kPartnerLow, kPartnerHigh, kWay, kCutX, kCutY };
 // pairs pass. If all 96 tries fail, which is nearly impossible, the share is a half.
 template <class Uniform>
 double beta_share(double a, const Uniform& uniform) {
-  constexpr uint64_t kTries = (kDrawsPerPlace - kBetaDraws) / 2;
+  constexpr uint64_t kTries = (kDrawsPerPosition - kBetaDraws) / 2;
   for (uint64_t i = 0; i < kTries; ++i) {
     const double x = dmath::exp(dmath::log(uniform(kBetaDraws + 2 * i)) / a);
     const double y = dmath::exp(dmath::log(uniform(kBetaDraws + 2 * i + 1)) / a);
@@ -45,9 +45,9 @@ double beta_share(double a, const Uniform& uniform) {
 // The numbers of one place of an epoch.
 class Augmenter::Draws {
  public:
-  Draws(uint64_t seed, int64_t epoch, int64_t place)
+  Draws(uint64_t seed, int64_t epoch, int64_t position)
       : rng_(seed, kAugmentStream + static_cast<uint64_t>(epoch)),
-        first_(static_cast<uint64_t>(place) * kDrawsPerPlace) {}
+        first_(static_cast<uint64_t>(position) * kDrawsPerPosition) {}
 
   Draws partner() const {
     Draws other = *this;
@@ -59,7 +59,7 @@ class Augmenter::Draws {
   double uniform(uint64_t i) const { return (static_cast<double>(bits(i)) + 0.5) * 0x1p-32; }
   double within(uint64_t i, double most) const { return most * (2 * uniform(i) - 1); }
   // From -most to most.
-  int64_t whole(uint64_t i, int64_t most) const {
+  int64_t integer(uint64_t i, int64_t most) const {
     return static_cast<int64_t>(uniform(i) * static_cast<double>(2 * most + 1)) - most;
   }
 
@@ -85,14 +85,14 @@ Result<Augmenter> Augmenter::create(const AugmentSpec& spec, const Dataset& data
   const Shape& sample = data.sample;
   if (!data.has_numbers()) return invalid("augmentation changes numbers; these inputs are ids");
   out.width_ = sample.rank() == 0 ? 1 : sample.count();
-  const bool picture = sample.rank() == 2 || sample.rank() == 3;
-  if (spec.moves() && !picture) {
+  const bool is_image = sample.rank() == 2 || sample.rank() == 3;
+  if (spec.moves() && !is_image) {
     return invalid(
         cat("augmentation of images needs samples [height, width] or [channels, height, "
             "width]; these are ",
             sample.str()));
   }
-  if (picture) {
+  if (is_image) {
     out.channels_ = sample.rank() == 3 ? sample[0] : 1;
     out.height_ = sample[sample.rank() - 2];
     out.width_ = sample.last();
@@ -116,7 +116,7 @@ Result<Augmenter> Augmenter::create(const AugmentSpec& spec, const Dataset& data
 void Augmenter::move(const float* from, const Draws& draws, float* to) const {
   const bool flip = draws.uniform(kFlip) < spec_.flip;
   const bool flip_vertical = draws.uniform(kFlipVertical) < spec_.flip_vertical;
-  const int64_t dx = draws.whole(kShiftX, spec_.crop), dy = draws.whole(kShiftY, spec_.crop);
+  const int64_t dx = draws.integer(kShiftX, spec_.crop), dy = draws.integer(kShiftY, spec_.crop);
   for (int64_t c = 0; c < channels_; ++c) {
     for (int64_t y = 0; y < height_; ++y) {
       const int64_t up = std::clamp<int64_t>(y - dy, 0, height_ - 1);
@@ -136,8 +136,8 @@ void Augmenter::turn(const float* from, const Draws& draws, float* to) const {
   const double cosine = dmath::cos(angle) / zoom, sine = dmath::sin(angle) / zoom;
   const double across = draws.uniform(kFlip) < spec_.flip ? -1 : 1;
   const double down = draws.uniform(kFlipVertical) < spec_.flip_vertical ? -1 : 1;
-  const auto dx = static_cast<double>(draws.whole(kShiftX, spec_.crop));
-  const auto dy = static_cast<double>(draws.whole(kShiftY, spec_.crop));
+  const auto dx = static_cast<double>(draws.integer(kShiftX, spec_.crop));
+  const auto dy = static_cast<double>(draws.integer(kShiftY, spec_.crop));
   const double mid_x = static_cast<double>(width_ - 1) / 2;
   const double mid_y = static_cast<double>(height_ - 1) / 2;
   for (int64_t y = 0; y < height_; ++y) {
@@ -161,29 +161,30 @@ void Augmenter::turn(const float* from, const Draws& draws, float* to) const {
   }
 }
 
-void Augmenter::color(const Draws& draws, float* picture) const {
+void Augmenter::color(const Draws& draws, float* pixel_values) const {
   const int64_t pixels = height_ * width_, count = channels_ * pixels;
   if (spec_.brightness > 0) {
     const double factor = 1 + draws.within(kBright, spec_.brightness);
     for (int64_t i = 0; i < count; ++i)
-      picture[i] = static_cast<float>(static_cast<double>(picture[i]) * factor);
+      pixel_values[i] = static_cast<float>(static_cast<double>(pixel_values[i]) * factor);
   }
   if (spec_.contrast > 0) {
     const double factor = 1 + draws.within(kContrast, spec_.contrast);
     double mean = 0;
-    for (int64_t i = 0; i < count; ++i) mean += static_cast<double>(picture[i]);
+    for (int64_t i = 0; i < count; ++i) mean += static_cast<double>(pixel_values[i]);
     mean /= static_cast<double>(count);
     for (int64_t i = 0; i < count; ++i)
-      picture[i] = static_cast<float>(mean + (static_cast<double>(picture[i]) - mean) * factor);
+      pixel_values[i] =
+          static_cast<float>(mean + (static_cast<double>(pixel_values[i]) - mean) * factor);
   }
   if (spec_.saturation <= 0) return;
   const double factor = 1 + draws.within(kSaturate, spec_.saturation);
   for (int64_t i = 0; i < pixels; ++i) {
-    const double grey = 0.299 * static_cast<double>(picture[i]) +
-                        0.587 * static_cast<double>(picture[pixels + i]) +
-                        0.114 * static_cast<double>(picture[2 * pixels + i]);
+    const double grey = 0.299 * static_cast<double>(pixel_values[i]) +
+                        0.587 * static_cast<double>(pixel_values[pixels + i]) +
+                        0.114 * static_cast<double>(pixel_values[2 * pixels + i]);
     for (int64_t c = 0; c < 3; ++c) {
-      float& value = picture[c * pixels + i];
+      float& value = pixel_values[c * pixels + i];
       value = static_cast<float>(grey + (static_cast<double>(value) - grey) * factor);
     }
   }
@@ -235,11 +236,11 @@ Augmenter::Mix Augmenter::mix(const Dataset& data, const Draws& draws) const {
 
 // own, other: places for a sample as it is read, and for the one that it is mixed with.
 Status Augmenter::sample(const Dataset& data, std::span<const int64_t> order, int64_t epoch,
-                         int64_t place, std::vector<float>& own, std::vector<float>& other,
+                         int64_t position, std::vector<float>& own, std::vector<float>& other,
                          float* to) const {
   const int64_t count = channels_ * height_ * width_;
-  const Draws draws(seed_, epoch, place);
-  LOOM_TRY(data.read_inputs(order[static_cast<size_t>(place)], own.data()));
+  const Draws draws(seed_, epoch, position);
+  LOOM_TRY(data.read_inputs(order[static_cast<size_t>(position)], own.data()));
   show(own.data(), draws, to);
   if (!mixes()) return {};
   const Mix m = mix(data, draws);

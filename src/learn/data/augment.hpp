@@ -52,9 +52,10 @@ class Augmenter {
   void show(const float* from, const Draws& draws, float* to) const;
   void move(const float* from, const Draws& draws, float* to) const;
   void turn(const float* from, const Draws& draws, float* to) const;
-  void color(const Draws& draws, float* picture) const;
-  Status sample(const Dataset& data, std::span<const int64_t> order, int64_t epoch, int64_t place,
-                std::vector<float>& own, std::vector<float>& other, float* to) const;
+  void color(const Draws& draws, float* pixel_values) const;
+  Status sample(const Dataset& data, std::span<const int64_t> order, int64_t epoch,
+                int64_t position, std::vector<float>& own, std::vector<float>& other,
+                float* to) const;
 
   AugmentSpec spec_;
   uint64_t seed_ = 0;

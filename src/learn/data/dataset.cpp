@@ -212,16 +212,16 @@ Status Dataset::read_inputs(int64_t i, float* to) const {
 Status Dataset::read_inputs(std::span<const int64_t> order, int64_t first, int64_t count, float* to,
                             ThreadPool* pool) const {
   const int64_t each = per_sample(*this);
-  const auto place = [&](int64_t i) { return order[static_cast<size_t>(first + i)]; };
+  const auto row_of = [&](int64_t i) { return order[static_cast<size_t>(first + i)]; };
   if (source == nullptr || pool == nullptr) {
-    for (int64_t i = 0; i < count; ++i) LOOM_TRY(read_inputs(place(i), to + i * each));
+    for (int64_t i = 0; i < count; ++i) LOOM_TRY(read_inputs(row_of(i), to + i * each));
     return {};
   }
   std::vector<Status> done(static_cast<size_t>(count));
   std::atomic<int64_t> next = 0;
   pool->run([&](int /*lane*/, int /*lanes*/) {
     for (int64_t i = next++; i < count; i = next++)
-      done[static_cast<size_t>(i)] = read_inputs(place(i), to + i * each);
+      done[static_cast<size_t>(i)] = read_inputs(row_of(i), to + i * each);
   });
   for (const Status& status : done) LOOM_TRY(status);
   return {};
@@ -274,7 +274,7 @@ std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t stream) {
 }
 
 std::vector<int64_t> balanced_order(const Dataset& data, uint64_t seed, int64_t epoch) {
-  constexpr uint64_t kSamples = uint64_t{1} << 50, kPlaces = uint64_t{1} << 51;
+  constexpr uint64_t kSamples = uint64_t{1} << 50, kPositions = uint64_t{1} << 51;
   const auto turn = static_cast<uint64_t>(epoch);
   std::map<int32_t, std::vector<int64_t>> groups;
   for (const int64_t row : permutation(data.samples, seed, kSamples + turn)) {
@@ -284,10 +284,10 @@ std::vector<int64_t> balanced_order(const Dataset& data, uint64_t seed, int64_t 
   std::vector<const std::vector<int64_t>*> classes;
   for (const auto& [label, rows] : groups) classes.push_back(&rows);
   std::vector<int64_t> order(static_cast<size_t>(data.samples));
-  const std::vector<int64_t> places = permutation(data.samples, seed, kPlaces + turn);
+  const std::vector<int64_t> positions = permutation(data.samples, seed, kPositions + turn);
   for (size_t i = 0; i < order.size(); ++i) {
     const std::vector<int64_t>& rows = *classes[i % classes.size()];
-    order[static_cast<size_t>(places[i])] = rows[(i / classes.size()) % rows.size()];
+    order[static_cast<size_t>(positions[i])] = rows[(i / classes.size()) % rows.size()];
   }
   return order;
 }

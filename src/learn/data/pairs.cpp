@@ -31,7 +31,7 @@ Status PairLabels::check_pairs(const LossSpec& loss) const {
       if (!data_->ignores(of(i, r)) && ++seen[of(i, r)] == 2) return {};
     }
   }
-  return invalid(cat("no label stands there twice, so ", loss_name(loss.kind),
+  return invalid(cat("no label occurs there twice, so ", loss_name(loss.kind),
                      " has nothing to bring together"));
 }
 

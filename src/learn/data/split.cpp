@@ -20,10 +20,10 @@ struct Group {
 
 std::vector<Group> groups_of(const Dataset& data, bool by_class, uint64_t seed) {
   std::vector<Group> groups;
-  std::map<int32_t, size_t> places;  // of a class among the groups
+  std::map<int32_t, size_t> group_of;  // of a class among the groups
   for (const int64_t row : permutation(data.samples, seed, kStream)) {
     const int32_t label = by_class ? data.labels[static_cast<size_t>(row)] : 0;
-    const auto [found, fresh] = places.emplace(label, groups.size());
+    const auto [found, fresh] = group_of.emplace(label, groups.size());
     if (fresh) groups.emplace_back();
     groups[found->second].rows.push_back(row);
   }

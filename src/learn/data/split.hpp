@@ -10,9 +10,10 @@ struct SplitSpec {
   double share = 0;  // of the samples that train, in (0, 1)
   uint64_t seed = 1;
   bool shuffle = true;  // false: the first samples train, the last validate
-  // Above 0: `share` says nothing; the samples lie in so many folds, and those of fold `fold`, from
-  // 0, validate. Folds differ by at most one sample, and where every sample has one label and they
-  // are shuffled, by at most one of each class; else they are pieces of the order there is.
+  // Above 0: `share` says nothing; the samples are split into so many folds, and those of fold
+  // `fold`, from 0, validate. Folds differ by at most one sample, and where every sample has one
+  // label and they are shuffled, by at most one of each class; else they are pieces of the order
+  // there is.
   int64_t folds = 0, fold = 0;
 };
 
@@ -27,7 +28,7 @@ struct SplitDataset {
 constexpr uint64_t split_list_bytes(int64_t samples) {
   return 2 * sizeof(int64_t) * static_cast<uint64_t>(samples);
 }
-// The samples that train stay where they lie; memory is taken for those that validate.
+// The training samples stay in place; the validation samples are copied.
 Result<SplitDataset> split_dataset(Dataset data, const SplitSpec& spec);
 
 }  // namespace loom::core

@@ -1,5 +1,5 @@
-// Pairs of one label are close, others are a margin apart (Hadsell et al., 2006). With d the
-// Euclidean distance, the loss of a row is the mean over its pairs of d^2 / 2 for rows of its label
+// Pairs of one label are close, others are a margin apart (Hadsell et al., 2006). d is the
+// Euclidean distance. The loss of a row is the mean over its pairs: d^2 / 2 for rows of its label
 // and max(0, margin - d)^2 / 2 for the others.
 #include "learn/loss/recorded.hpp"
 

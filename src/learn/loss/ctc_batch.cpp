@@ -163,8 +163,7 @@ Status check_ctc(const Dataset& data, int64_t rows, int64_t classes, int64_t bla
     for (size_t j = 0; j < each; ++j) {
       const int32_t label = data.labels[static_cast<size_t>(i) * each + j];
       if (j >= labels.size() && !data.ignores(label))
-        return invalid(
-            cat("sample ", i, ": label ", label, " stands behind the end of its labels"));
+        return invalid(cat("sample ", i, ": label ", label, " is after the end of its labels"));
       if (j < labels.size() && (label == blank || label < 0 || label >= classes))
         return make_error(Code::out_of_range,
                           cat("sample ", i, ": label ", label, " must be from 0 to ", classes - 1,

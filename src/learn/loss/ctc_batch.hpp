@@ -1,7 +1,7 @@
 // Connectionist temporal classification (Graves et al., 2006): the loss of label sequences that are
 // shorter than the rows of a prediction, over all the ways in which the rows can spell them. A row
 // says one class or the blank; equal classes that follow each other are one, then blanks go.
-// Labels of a sample lie side by side, those after its end are Dataset::ignored. The loss of a
+// Labels of a sample are adjacent, those after its end are Dataset::ignored. The loss of a
 // sample is -log p(labels); forward-backward in the log domain, in doubles, on the host.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace loom::core {
 // or null. Infinite where the labels do not fit into the steps; the gradient is 0 then.
 double ctc_loss(const float* logits, int64_t steps, int64_t classes,
                 std::span<const int32_t> labels, int64_t blank, double weight, float* gradient);
-// What the largest output of each row spells.
+// The labels that the largest output of each row spells.
 std::vector<int32_t> ctc_best_path(const float* logits, int64_t steps, int64_t classes,
                                    int64_t blank);
 // Rows that so many labels need: one each, and a blank between equal neighbours.
@@ -27,7 +27,7 @@ std::span<const int32_t> ctc_labels(const Dataset& data, int64_t sample);
 // Rows of a prediction that stand for something: the length of the sample, where it has one.
 int64_t ctc_steps(const Dataset& data, int64_t sample, int64_t rows);
 
-// Errors: no labels, blanks among them, labels behind the end, more than the rows can spell.
+// Errors: no labels, blanks among them, labels after the end, more than the rows can spell.
 Status check_ctc(const Dataset& data, int64_t rows, int64_t classes, int64_t blank);
 
 struct CtcBatch {

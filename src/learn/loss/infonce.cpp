@@ -1,6 +1,6 @@
-// Softmax over cosines with the other rows of a batch. With s the cosine and T the temperature, the
-// loss of a row is the mean over p of -log(e^(s(p) / T) / the sum of e^(s(a) / T)), p the rows of
-// its label and a all others. With one p it is NT-Xent (Chen et al., 2020), with more the
+// Softmax over cosines with the other rows of a batch. s is the cosine and T the temperature. p are
+// the rows of its label, and a are all others. The loss of a row is the mean over p of -log(e^(s(p)
+// / T) / the sum of e^(s(a) / T)). With one p it is NT-Xent (Chen et al., 2020), with more the
 // supervised loss "out" (Khosla et al., 2020).
 #include "learn/loss/recorded.hpp"
 

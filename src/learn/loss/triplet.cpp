@@ -1,7 +1,7 @@
 // The distance to rows of the same label is below that to others, by a margin (Hermans et al.,
-// 2017). With d the Euclidean distance, P rows of the label and N others, the loss of a row is
-// max(0, margin + max over P of d - min over N of d), or with all_triplets the mean over all p of P
-// and n of N of max(0, margin + d(p) - d(n)).
+// 2017). d is the Euclidean distance, P are the rows of the label and N the others. The loss of a
+// row is max(0, margin + max over P of d - min over N of d). With all_triplets it is the mean over
+// all p of P and n of N of max(0, margin + d(p) - d(n)).
 #include "learn/loss/recorded.hpp"
 #include "ops/moves.hpp"
 

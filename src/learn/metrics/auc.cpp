@@ -1,5 +1,5 @@
-// The area under the ROC curve. Of two classes that of the second; of more the mean over classes,
-// each against the rest; of targets 0 and 1 the mean over outputs.
+// The area under the ROC curve. Two classes have the area of the second one. More classes have the
+// mean over classes, each against the rest. Targets 0 and 1 have the mean over outputs.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -11,8 +11,8 @@
 
 namespace loom::core {
 
-// Of one class: precision = right / called so, recall = right / that are so, f1 their harmonic
-// mean; 0 where a denominator is 0.
+// Scores of one class: precision = right / called so, recall = right / that are so. f1 is their
+// harmonic mean. A score is 0 if its denominator is 0.
 struct ClassMetrics {
   int64_t samples = 0;
   double precision = 0, recall = 0, f1 = 0;
@@ -22,7 +22,7 @@ struct ClassMetrics {
 using Confusion = std::vector<std::vector<int64_t>>;
 std::vector<ClassMetrics> class_metrics(const Confusion& counts);
 
-// Of numbers, added target by target.
+// Scores of numeric targets, added target by target.
 class RegressionMetrics {
  public:
   explicit RegressionMetrics(size_t outputs) : columns_(outputs) {}
@@ -41,7 +41,7 @@ class RegressionMetrics {
   int64_t rows_ = 0;
 };
 
-// What the outputs of a network say about the samples of a data set, added batch by batch
+// Scores of the outputs of a network for the samples of a data set, added batch by batch
 // (Trainer::evaluate). Both outlive it.
 class OutputScores {
  public:
@@ -50,10 +50,10 @@ class OutputScores {
   void add(int64_t first, int64_t count, const Tensor& y);
 
   const Confusion& confusion() const { return confusion_; }  // of labels with one head, else empty
-  // Of bce, focal and hinge, whose outputs are logits or margins: the share of values on the side
-  // of 0 that the target says.
+  // For bce, focal and hinge, whose outputs are logits or margins: the share of values on the side
+  // of 0 that the target has.
   std::optional<double> accuracy() const;
-  // Of other targets.
+  // For other targets.
   std::optional<double> mean_absolute_error() const;
   std::optional<double> r2() const;
 

@@ -17,7 +17,7 @@ struct NamedMetric {
   size_t number = 0;
 };
 
-// The 3 of "top3"; 0: another name.
+// The 3 of "top3", or 0 for another name.
 size_t number_of(std::string_view prefix, std::string_view name) {
   if (!name.starts_with(prefix)) return 0;
   size_t number = 0;
@@ -81,7 +81,7 @@ Result<MetricScores> MetricScores::create(const std::vector<std::string>& names,
     if (loss.sequence()) return invalid(cat("metric ", name, " is not for ctc"));
     if (loss.pairs())
       return invalid(cat("metric ", name, " is not for ", loss_name(loss.kind),
-                         ", whose outputs are no classes"));
+                         ", whose outputs are not classes"));
     if (!loss.heads.empty()) return invalid(cat("metric ", name, " is for one head alone"));
     const MetricDef& metric = *find_metric(name).def;
     const bool binary = !data.has_labels() && loss.has_binary_targets();

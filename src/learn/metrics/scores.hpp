@@ -40,11 +40,13 @@ class MetricScores {
   std::vector<float> outputs_;  // [rows][width]
 };
 
-// The area under the ROC curve: the share of pairs of one of `positive` and one of the others in
-// which the score of the first is larger, ties half (Mann and Whitney, 1947). NaN without a pair.
+// The area under the ROC curve. A pair has one of `positive` and one of the others. The area is the
+// share of pairs in which the score of the first is larger; ties count half (Mann and Whitney,
+// 1947). NaN without a pair.
 double area_under_roc(std::span<const double> scores, const std::vector<bool>& positive);
-// Of confidences in (0, 1] and whether they were right: 15 bins of one width, each with its upper
-// bound; sum over bins of n_b / n |share that is right - mean confidence| (Guo et al., 2017).
+// The calibration error of confidences in (0, 1]. There are 15 bins of one width, each with its
+// upper bound. It is the sum over bins of n_b / n |share that is right - mean confidence| (Guo et
+// al., 2017).
 double expected_calibration_error(std::span<const double> confidences,
                                   const std::vector<bool>& right);
 

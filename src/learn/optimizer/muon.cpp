@@ -1,7 +1,9 @@
-// Muon (Jordan et al., 2024). For a matrix [R, C], with wd the decay, m = b1 m + (1 - b1) g,
-// u = (1 - b1) g + b1 m; o = five steps x = a x + (b x x' + c (x x')^2) x from u / |u|, which bring
-// singular values near 1; p -= lr (wd p + 0.2 sqrt(max(R, C)) o). The factor is that of Liu et al.,
-// 2025, "Muon is Scalable for LLM Training". Vectors take the op of AdamW.
+// Muon (Jordan et al., 2024). For a matrix [R, C], with wd the decay:
+//   m = b1 m + (1 - b1) g,  u = (1 - b1) g + b1 m
+//   o = five steps  x = a x + (b x x' + c (x x')^2) x  from u / |u|
+//   p -= lr (wd p + 0.2 sqrt(max(R, C)) o)
+// The steps bring singular values near 1. The factor is that of Liu et al., 2025, "Muon is Scalable
+// for LLM Training". Vectors take the op of AdamW.
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
-// Link budgets of learning rules: how well the output of a block agrees with its target. With h the
-// output of a block, s its signal, n the rows of the prediction and a the step (0.1 for gradients,
-// 1 for rules that send targets), all over the whole batch:
+// Link budgets of learning rules: how well the output of a block agrees with its target. h is the
+// output of a block, s its signal and n the rows of the prediction. a is the step: 0.1 for
+// gradients, 1 for rules that send targets. All are over the whole batch:
 //   target   t = h - a n s
 //   budget   (1 + h t / (|h| |t|)) / 2: 1 the same direction, 0.5 orthogonal or one of them zero,
 //            0 opposite

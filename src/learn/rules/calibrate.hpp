@@ -1,8 +1,8 @@
-// Post-training quantization. A RangeObserver sees what reaches every weight matrix while a network
-// runs on sample data; clip_rows() then narrows each row of a matrix to the range in which its
-// quantized form gives the smallest error of the products with such inputs (MSE range setting,
-// Nagel et al., A White Paper on Neural Network Quantization, 2021, section 3.1, of outputs, not
-// weights). Narrowed values are packed by the same rule as all others, so nothing but the masters
+// Post-training quantization. A RangeObserver sees the inputs of every weight matrix while a
+// network runs on sample data. Then clip_rows() narrows each row of a matrix. The new range gives
+// the smallest error of the quantized products with such inputs. This is MSE range setting, of
+// outputs, not weights (Nagel et al., A White Paper on Neural Network Quantization, 2021, section
+// 3.1). Narrowed values are packed by the same rule as all others, so nothing but the masters
 // changes.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace loom::core {
 
-// What the inputs of one matrix [N, K] looked like: their extremes, and some of them. For a
-// convolution an input is a patch.
+// The inputs of one matrix [N, K]: their extremes, and some of them. For a convolution an input is
+// a patch.
 struct InputRange {
   static constexpr int64_t kSamples = 256;  // fewer once they were thinned out
 
@@ -52,8 +52,8 @@ class RangeObserver {
   const Tensor& x() const { return network_.x; }
   // One batch, of which the first `samples` count.
   Status run(int64_t samples);
-  // Of every parameter, by its index. Matrices that no matmul and no ungrouped
-  // convolution reads have none.
+  // Ranges of every parameter, by its index. Matrices that no matmul and no ungrouped convolution
+  // reads have none.
   const std::vector<InputRange>& ranges() const { return ranges_; }
 
  private:
@@ -74,8 +74,8 @@ class RangeObserver {
   int64_t batch_ = 1;
 };
 
-// What quantizing a matrix costs: root of the mean squared error of its products with the sampled
-// inputs (without any: with independent inputs of variance 1), relative to the products.
+// The cost of quantizing a matrix: root of the mean squared error of its products with the sampled
+// inputs, relative to the products. Without inputs, independent ones of variance 1 are assumed.
 struct ClipReport {
   std::string path;
   double plain = 0;  // ranges as they are

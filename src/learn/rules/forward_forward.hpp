@@ -1,6 +1,6 @@
-// Forward-Forward (Hinton, 2022): every block but the last learns to tell inputs with their label
-// from inputs with a wrong one, from two more forward passes and no backward pass through other
-// blocks. The label is a fixed random pattern P[label] added to the input (one per class, as
+// Forward-Forward (Hinton, 2022). Every block but the last learns to separate inputs with their
+// label from inputs with a wrong one. It uses two more forward passes, and no backward pass through
+// other blocks. The label is a fixed random pattern P[label] added to the input (one per class, as
 // superimposed labels of Scodellaro and others, 2023). With G the mean of squares of a sample's
 // output at a cut, theta the threshold, w the weight of the row:
 //   loss of a block   w (softplus(theta - G(right)) + softplus(G(wrong) - theta))

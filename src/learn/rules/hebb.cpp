@@ -13,7 +13,7 @@ Status plan_cut(SignalPlanner& planner, size_t i) {
   at.weight = planner.dense_above(i);
   if (at.weight >= 0) return {};
   return planner.refused(at.above,
-                         "is no Dense that stands alone; hebb is a measure for those, choose "
+                         "is not a Dense layer of its own; hebb needs those, choose "
                          "diff-project");
 }
 

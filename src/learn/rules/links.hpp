@@ -1,4 +1,4 @@
-// What learning rules say of links over an epoch: means of TrainStep::link_stats().
+// Statistics of links over an epoch, from learning rules: means of TrainStep::link_stats().
 #pragma once
 
 #include <vector>

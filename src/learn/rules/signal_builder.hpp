@@ -18,7 +18,7 @@ class SignalBuilder {
         batch(step.network.x.shape[0]),
         def_(rule_def(how.rule.kind)) {}
 
-  // The signals of all blocks, that of the prediction last. Empty: no path from the loss.
+  // The signals of all blocks, that of the prediction last, or none without a path from the loss.
   Result<std::vector<Tensor>> record(const Tensor& dy);
   // dL/dh of every cut, into the first of `all`: back-propagation, for its bits beside others.
   Status gradients(const Tensor& dy, std::vector<Tensor>& all);

@@ -1,4 +1,4 @@
-// What learning rules keep beside a network: where it is cut, and matrices.
+// State of learning rules beside a network: its cuts, and matrices.
 #include <cmath>
 
 #include "base/numbers/rng.hpp"

@@ -123,8 +123,8 @@ Result<NormalizedWeight> normalized(TraceBuilder& s, const Tensor& weight, float
   return NormalizedWeight{plain, factors};
 }
 
-// Of classes t is what the gradient of softmax and cross-entropy, w (p - t), leaves when w p is
-// taken away: no label is looked at, and those that count nothing have weight 0.
+// For classes, t is the gradient of softmax and cross-entropy, w (p - t), minus w p. No label is
+// read, and samples that do not count have weight 0.
 Result<Tensor> minus_targets(TraceBuilder& s, const TrainStepOptions& options, const StepTensors& t,
                              const Tensor& dy) {
   const Tensor weight = as_matrix(t.weight, t.weight.shape.count(), 1);

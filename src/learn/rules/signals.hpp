@@ -1,6 +1,6 @@
 // Learning rules beside back-propagation. A network whose cells follow each other is cut in front
-// of every cell with parameters but the first. What stands between two cuts, a block, learns from a
-// signal at its end, which takes the place of dL/d(output): inside the block gradients are exact,
+// of every cell with parameters but the first. The cells between two cuts are a block. It learns
+// from a signal at its end, which replaces dL/d(output). Inside the block gradients are exact,
 // the slope of its own activations among them, and no gradient crosses a cut. So a rule is where
 // signals come from: a row of learn/rules/rule.hpp. Private to the room.
 //
@@ -24,7 +24,7 @@ namespace loom::core {
 // A cut of a network.
 struct SignalCut {
   size_t below = 0;  // cell whose output gets a signal
-  size_t above = 0;  // cell with parameters behind it
+  size_t above = 0;  // cell with parameters after it
   std::string name;  // of the cell below, for messages
   Tensor random;     // B_k, of rules that have one; V_k of dtp
   int weight = -1;   // parameter W of the Dense that is the block above, for diff_project and hebb
@@ -33,10 +33,10 @@ struct SignalCut {
   Tensor random_v, bias_v;  // means of squares of the gradients of V and c
 };
 
-// What a rule keeps beside the network.
+// Cuts and matrices of a rule for a network.
 struct SignalPlan {
   std::vector<SignalCut> cuts;  // first to last
-  std::vector<size_t> blocks;   // of every parameter: how many cuts stand before its cell
+  std::vector<size_t> blocks;   // of every parameter: the number of cuts before its cell
   Tensor labels;                // forward_forward: [classes, numbers of a sample]
   std::optional<size_t> top;    // the cell of the prediction; unset: the last
   Tensor stats;                 // [cuts + 1, kLinkNumbers], where RuleSpec::stats is set

@@ -360,8 +360,8 @@ Status record_kept(Trace& trace, const TracedNetwork& network, const Tensor& fin
 
 namespace {
 
-// The loss, and the tensor that the backward pass begins with. What is recorded before
-// forward_done() is called has a gradient.
+// The loss, and the tensor that the backward pass begins with. Ops recorded before forward_done()
+// have a gradient.
 template <class Done>
 Result<LossSeed> record_seed(Trace& trace, TraceBuilder& s, const TrainStepOptions& options,
                              StepTensors& t, bool together, Done forward_done) {

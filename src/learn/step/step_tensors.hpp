@@ -22,7 +22,7 @@ struct Trained {
 Tensor cell(const Tensor& row, int64_t i);
 // Row `group` of StepTensors::hyper, as OptimizeArgs takes it.
 Tensor hyper_of(const Tensor& hyper, int64_t group);
-// Packed weights as plain bytes, to be saved as they lie.
+// Packed weights as plain bytes, to be saved unchanged.
 Tensor bytes_of(const Buffer& memory);
 // Zero-filled memory that outlives the programs; `memory` owns it.
 Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory);

@@ -130,7 +130,7 @@ struct Generator::State {
   Drafter drafter;
   // Tokens of a verification pass: the last sampled token and the draft tokens after it; empty if
   // none. Then the reason why the text ended among them, if it did.
-  std::vector<TokenId> guesses;
+  std::vector<TokenId> draft_ids;
   std::optional<StopReason> ending;
   TextStream stream;       // writes to result
   TokenChances chances{};  // of the last sampled token
@@ -221,13 +221,13 @@ struct Generator::State {
     LOOM_ASSIGN(const TokenId id, draw(logits));
     LOOM_ASSIGN(ending, take(id));
     found.assign(1, id);
-    return !ending.has_value() && at + 1 < guesses.size() && id == guesses[at + 1];
+    return !ending.has_value() && at + 1 < draft_ids.size() && id == draft_ids[at + 1];
   }
 
   // `drawn` tokens were sampled in the pass that read the draft tokens from position `before` on.
   // Restores the state that the session would have without them.
   void guesses_checked(int64_t before, size_t drawn) {
-    const size_t count = guesses.size() - 1;
+    const size_t count = draft_ids.size() - 1;
     result.guessed += static_cast<int64_t>(count);
     result.accepted += static_cast<int64_t>(drawn) - 1;
     drafter.on_verified(count, drawn - 1);
@@ -250,11 +250,11 @@ struct Generator::State {
       enough = !*right;
       return enough ? Status(make_error(Code::cancelled, "enough")) : Status();
     };
-    const Status fed = session.feed_all(guesses, look);
+    const Status fed = session.feed_all(draft_ids, look);
     if (failed.has_value()) return *failed;
     if (!fed.ok() && !enough) return fed.error();
     guesses_checked(before, drawn);
-    if (ending.has_value() && drawn < guesses.size()) {
+    if (ending.has_value() && drawn < draft_ids.size()) {
       // The session's logits are those of its last token again.
       const TokenId end = session.fed().back();
       session.rewind(session.position() - 1);
@@ -264,8 +264,8 @@ struct Generator::State {
   }
 
   // The same if a batch fed them and has the logits of each.
-  Result<std::optional<StopReason>> guesses_fed() {
-    const int64_t before = session.position() - static_cast<int64_t>(guesses.size());
+  Result<std::optional<StopReason>> drafts_fed() {
+    const int64_t before = session.position() - static_cast<int64_t>(draft_ids.size());
     size_t drawn = 0;
     for (bool more = true; more; ++drawn) {
       LOOM_ASSIGN(more,
@@ -279,13 +279,13 @@ struct Generator::State {
   // Makes at most `most` draft tokens, if there is room; without any, the next token is sampled
   // alone.
   Status guess(size_t most) {
-    guesses.clear();
+    draft_ids.clear();
     if (!drafter.drafts() || most == 0) return {};
     const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size()) - 1;
     const int64_t room = std::min(left, session.context() - session.position() - 1);
     if (room < 1) return {};
-    LOOM_TRY(drafter.guess(history, std::min(static_cast<size_t>(room), most), sampler, guesses));
-    if (!guesses.empty()) guesses.insert(guesses.begin(), found.back());
+    LOOM_TRY(drafter.guess(history, std::min(static_cast<size_t>(room), most), sampler, draft_ids));
+    if (!draft_ids.empty()) draft_ids.insert(draft_ids.begin(), found.back());
     return {};
   }
 
@@ -358,7 +358,7 @@ struct Generator::State {
     }
     const int64_t before = session.position();
     LOOM_TRY(guess(std::numeric_limits<size_t>::max()));
-    if (!guesses.empty()) {
+    if (!draft_ids.empty()) {
       LOOM_ASSIGN(const std::optional<StopReason> end, check_guesses());
       result.decode_steps += session.position() - before;
       return end;
@@ -400,7 +400,7 @@ struct Generator::State {
   }
 
   Result<std::span<const TokenId>> wants(size_t most, size_t max_guesses) {
-    guesses.clear();
+    draft_ids.clear();
     if (!ended && read < prompt) {
       Result<std::span<const TokenId>> next = next_piece(most);
       ended = !next.ok();
@@ -424,8 +424,8 @@ struct Generator::State {
     const Status guessed = guess(std::min(most - 1, max_guesses));
     ended = !guessed.ok();
     if (ended) return guessed.error();
-    return guesses.empty() ? std::span<const TokenId>(found).last(1)
-                           : std::span<const TokenId>(guesses);
+    return draft_ids.empty() ? std::span<const TokenId>(found).last(1)
+                             : std::span<const TokenId>(draft_ids);
   }
 
   // Handles fed tokens; after the last piece of a prompt it samples the first token.
@@ -435,7 +435,7 @@ struct Generator::State {
       if (stop.has_value() || read < prompt) return stop;
       return draw_first();
     }
-    if (!guesses.empty()) return guesses_fed();
+    if (!draft_ids.empty()) return drafts_fed();
     if (!again.empty()) reread += asked;
     if (reread < again.size()) return std::optional<StopReason>();
     return after_step();
@@ -498,12 +498,12 @@ Result<Generator> Generator::begin(TokenReader& session, const LanguageModel& mo
 Result<bool> Generator::step() {
   return state_->step();
 }
-Result<std::span<const TokenId>> Generator::wants(size_t most, size_t guesses) {
-  return state_->wants(most, guesses);
+Result<std::span<const TokenId>> Generator::wants(size_t most, size_t max_drafts) {
+  return state_->wants(most, max_drafts);
 }
 int64_t Generator::wants_logits() const {
   const State& s = *state_;
-  if (!s.guesses.empty()) return static_cast<int64_t>(s.guesses.size());
+  if (!s.draft_ids.empty()) return static_cast<int64_t>(s.draft_ids.size());
   const bool last =
       s.again.empty() ? s.read + s.asked >= s.prompt : s.reread + s.asked >= s.again.size();
   return last ? 1 : 0;

@@ -33,10 +33,10 @@ class Generator {
   Result<bool> step();
 
   // The halves of a step. Between them LlmBatch feeds the tokens of several texts in one pass.
-  // wants() returns the next tokens: at least one and at most `most`; at most `guesses` of them,
+  // wants() returns the next tokens: at least one and at most `most`; at most `max_drafts` of them,
   // the last ones, are draft tokens. It returns nothing when the text has ended, which may happen
   // here. The span is valid until took().
-  Result<std::span<const TokenId>> wants(size_t most, size_t guesses = 0);
+  Result<std::span<const TokenId>> wants(size_t most, size_t max_drafts = 0);
   // For how many of the last tokens of wants() logits are needed.
   int64_t wants_logits() const;
   // Call it after the tokens were fed; `seconds` is this text's share of the pass. Samples the next

@@ -22,6 +22,7 @@
 #include "io/bytes/hash.hpp"
 #include "io/files/file.hpp"
 #include "llm/sessions/llm_session.hpp"
+#include "loom/version.hpp"
 #include "ops/recording/pages.hpp"
 #include "ops/recording/recorder.hpp"
 
@@ -29,7 +30,6 @@ namespace loom::core {
 namespace {
 
 constexpr char kStateMagic[8] = {'L', 'O', 'O', 'M', 'K', 'V', 0, 1};
-constexpr std::string_view kStateNumerics = "loom numerics 2";
 constexpr int64_t kStateHeader = 8 + 32 + 8 + 8, kStateHash = 32;
 constexpr size_t kStateBuffer = size_t{1} << 20;
 
@@ -38,7 +38,7 @@ Result<std::string> state_fingerprint(const StateTarget& of) {
   LOOM_ASSIGN(GridSpec grid, decoder_grid(of.model->config()));
   BytesHash hash;
   const auto add = [&](std::string_view text) { hash.add(std::as_bytes(std::span(text))); };
-  add(kStateNumerics);
+  add(kNumericsContract);
   add(write_network({std::move(grid), Shape{1}}));
   add(dtype_name(of.cache));
   add(of.activations == ActivationMode::q8 ? "q8" : "f32");

@@ -59,7 +59,7 @@ void GraphBuilder::store(const std::string& name, std::vector<int64_t> shape,
   graph_.nodes.push_back(std::move(node));
 }
 
-// Statistics are no weights either, but their operators say so themselves.
+// Statistics are not weights either, but their operators say so themselves.
 bool GraphBuilder::trains(const Node& node) const {
   const bool constant = node.config.def->kind == LayerKind::constant;
   return std::ranges::any_of(node.params, [&](int i) {
@@ -102,14 +102,14 @@ std::string GraphBuilder::integers(const std::vector<int64_t>& values) {
   return name;
 }
 
-// -1: the batch, however large it is when the graph runs.
+// -1 is the batch, of any size when the graph runs.
 std::string GraphBuilder::reshape(const std::string& x, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), -1);
   return add("Reshape", {x, integers(rest)});
 }
 
-// A packed matrix as the numbers that its codes mean, so that another program computes with the
-// same weights, and not with those from before packing.
+// A packed matrix as the numbers that its codes mean. So another program computes with the same
+// weights, not with those from before packing.
 Result<std::vector<float>> GraphBuilder::values(const Node& node, size_t i) const {
   const Param& p = network_.params()[static_cast<size_t>(node.params[i])];
   const Tensor& t = p.tensor;

@@ -1,6 +1,6 @@
-// What the exporter of ONNX writes into: a graph under construction, with short ways to add nodes
-// and constants, and the values of parameters as f32. Room-private; the interface is
-// export.hpp. Every value has its batch axis first, whose extent is free.
+// The target of the ONNX exporter: a graph under construction, with short ways to add nodes and
+// constants, and the values of parameters as f32. Room-private; the interface is export.hpp. Every
+// value has its batch axis first, whose extent is free.
 #pragma once
 
 #include <map>
@@ -35,7 +35,8 @@ class GraphBuilder {
   const std::string& path() const { return path_; }
   // "cell (0, 0, 1, 0)/0 (Softmax): ..."
   Error refuse(const Node& node, std::string_view reason) const;
-  // The fields of a layer. What emits the layer reads or skips each of them: check_fields().
+  // The fields of a layer. The code that emits the layer reads or skips each of them:
+  // check_fields().
   FieldReader& fields(const Node& node) {
     return fields_.try_emplace(&node, node.config).first->second;
   }
@@ -120,7 +121,7 @@ Result<std::string> emit_matmul(GraphBuilder& g, const Node& node, ExportInputs 
 Result<std::string> emit_expand(GraphBuilder& g, const Node& node, ExportInputs x);
 Result<std::string> emit_scan(GraphBuilder& g, const Node& node, ExportInputs x);
 Result<std::string> emit_constant(GraphBuilder& g, const Node& node, ExportInputs);
-// Null: no way to export the kind, or a container.
+// Null for a container, or a kind that cannot be exported.
 EmitLayer emitter_of(LayerKind kind);
 
 }  // namespace loom::core

@@ -1,5 +1,5 @@
 // The walk over a network that writes it as ONNX: cells in the order of the pass, links, and
-// containers. What single layers become stands in export_layers.cpp and its neighbours. See
+// containers. export_layers.cpp and its neighbours have the nodes of single layers. See
 // export.hpp.
 #include "onnx/export/export.hpp"
 
@@ -20,7 +20,7 @@ int64_t per_sample(const Shape& shape) {
   return shape.count() / shape[0];
 }
 
-// What a Graph calls its first input or output.
+// The name of a Graph for its first input or output.
 std::string first_name(const GridNode& cell, bool output) {
   const LayerConfig& layer = cell.node.config;
   if (!layer.def->wired || layer.disabled) return output ? "output" : "input";
@@ -67,7 +67,7 @@ class Exporter {
   const Network& network_;
   const OnnxExportOptions& options_;
   GraphBuilder g_;
-  std::vector<std::string> given_;          // names of extra_inputs() that stand in the graph
+  std::vector<std::string> given_;          // names of extra_inputs() that are in the graph
   std::map<std::string, std::string> out_;  // values that are outputs, and their names there
   std::set<std::string> ports_;             // names of inputs and outputs
 };

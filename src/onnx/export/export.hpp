@@ -20,8 +20,8 @@ namespace loom::core {
 
 struct OnnxExportOptions {
   int opset = 20;     // 20 to 23; from 23 on RMSNorm is one operator
-  int64_t batch = 0;  // 0: any ("batch")
-  // Of the first input and output; empty: what a Graph calls them, else "input" and "output".
+  int64_t batch = 0;  // 0 means any ("batch")
+  // Names of the first input and output. If empty, those of a Graph, else "input" and "output".
   std::string input, output;
   Normalization normalization;  // of the input, written as Sub and Mul in front; empty: none
   std::vector<std::pair<std::string, std::string>> metadata;  // of the file, as it is

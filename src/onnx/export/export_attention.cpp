@@ -21,7 +21,7 @@ class Attention {
   Result<std::string> emit();
 
  private:
-  // Where a parameter stands, optional ones counted; -1: there is none.
+  // The index of a parameter, optional ones counted; -1 if there is none.
   int index(std::string_view name) const;
   Result<std::string> part(size_t weight, std::string_view bias, int64_t heads);
   Result<std::string> rotated(const std::string& x, std::string_view norm);
@@ -53,7 +53,7 @@ Result<std::string> Attention::part(size_t weight, std::string_view bias, int64_
   return g_.reshape(y, {time_, heads, dim_});
 }
 
-// What is said of frequencies is in the tables.
+// The tables contain the frequencies.
 Status Attention::tables() {
   f_.skip({"rope_theta", "rope_scaling", "rope_factor", "rope_low_freq", "rope_high_freq",
            "rope_original"});

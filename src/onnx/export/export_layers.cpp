@@ -1,5 +1,5 @@
-// What each kind of layer becomes in ONNX, but for attention, recurrences and softmaxes, which
-// have files of their own. See builder.hpp.
+// The nodes of each kind of layer in ONNX. Attention, recurrences and softmaxes have files of their
+// own. See builder.hpp.
 #include "onnx/export/builder.hpp"
 
 namespace loom::core {
@@ -194,7 +194,7 @@ Result<std::string> emit_dropout(GraphBuilder& g, const Node& node, const Export
   return g.add("Identity", {x.name});
 }
 
-// Of layers that read one value.
+// For layers that read one value.
 template <Result<std::string> (*emit)(GraphBuilder&, const Node&, const ExportValue&)>
 Result<std::string> one(GraphBuilder& g, const Node& node, ExportInputs x) {
   return emit(g, node, x[0]);

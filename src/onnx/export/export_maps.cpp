@@ -8,7 +8,7 @@
 namespace loom::core {
 namespace {
 
-// Extents behind the batch and the channels.
+// Extents after the batch and the channels.
 std::vector<int64_t> positions_of(const Shape& shape) {
   const std::vector<int64_t> extents = axis_extents(shape);
   return {extents.begin() + 2, extents.end()};
@@ -99,8 +99,8 @@ Result<std::string> emit_pool(GraphBuilder& g, const Node& node, const ExportVal
       return g.refuse(node, cat("padding ", most, " must be below the kernel, ", kernel[i],
                                 ", in ONNX; put a Pad before it"));
     }
-    // Runtimes differ in which windows a rounded extent has. Places behind the end that no value
-    // comes from say it as well, but where an average counts them.
+    // Runtimes differ in which windows a rounded extent has. Explicit padding after the end says it
+    // as well, unless an average counts it.
     const int64_t reach = (out[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1;
     const int64_t missing = reach - in[i] - pads[i] - pads[axes + i];
     rounds_up = rounds_up || missing > 0;
@@ -140,7 +140,7 @@ Result<std::string> emit_upsample(GraphBuilder& g, const Node& node, const Expor
                 onnx_attribute("coordinate_transformation_mode", corners)});
 }
 
-// [C r^k, extents] as [C, r.., extents], each r behind its extent, [C, extents r]; or back.
+// [C r^k, extents] as [C, r.., extents], each r after its extent, [C, extents r]; or back.
 Result<std::string> emit_pixel_shuffle(GraphBuilder& g, const Node& node, const ExportValue& x) {
   FieldReader& f = g.fields(node);
   LOOM_ASSIGN(const Shape shape, infer_shape(node.config, x.shape));
@@ -158,7 +158,7 @@ Result<std::string> emit_pixel_shuffle(GraphBuilder& g, const Node& node, const 
   for (size_t i = 0; i < axes; ++i) {
     split.push_back(small[i]);
     if (inverse) split.push_back(r);
-    // Of [batch, C, r.., extents..] alternating; of [batch, C, extent, r, ..] the r first.
+    // The axes of [batch, C, r.., extents..] alternate; of [batch, C, extent, r, ..] r is first.
     const auto at = static_cast<int64_t>(i);
     if (!inverse) perm.insert(perm.end(), {2 + k + at, 2 + at});
   }

@@ -1,5 +1,5 @@
-// What the nodes of a Graph become in ONNX: arithmetic of several inputs, and operators that move
-// values. Most have an operator of the same meaning; see builder.hpp.
+// The nodes of a Graph in ONNX: arithmetic of several inputs, and operators that move values. Most
+// have an operator of the same meaning; see builder.hpp.
 #include "base/text.hpp"
 #include "layers/spatial/axes.hpp"
 #include "onnx/export/builder.hpp"
@@ -153,8 +153,8 @@ Result<std::string> emit_expand(GraphBuilder& g, const Node& node, ExportInputs 
   return g.add("Expand", {y, extents});
 }
 
-// The operator of that name: a state of zeros, of the shape of one step, and the step as a graph of
-// its own, whose names begin with that of the state.
+// The operator of that name. It has a state of zeros, of the shape of one step, and the step as a
+// graph of its own. The names of that graph begin with that of the state.
 Result<std::string> emit_scan(GraphBuilder& g, const Node& scan, ExportInputs x) {
   g.fields(scan).skip({"width"});  // its inputs have it
   const std::string first =

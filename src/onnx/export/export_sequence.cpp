@@ -20,7 +20,7 @@ std::vector<float> reordered(const std::vector<float>& all, const std::vector<si
 
 struct Gates {
   std::string op;
-  std::vector<size_t> order;  // which of our gates stands where
+  std::vector<size_t> order;  // the position of each of our gates
 };
 
 Gates gates_of(LayerKind kind) {
@@ -103,7 +103,7 @@ Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const Expo
 
 namespace {
 
-// What each variant has for itself, the others leave without a meaning.
+// Fields of one variant have no meaning in the others.
 void skip_other_variants(FieldReader& f, std::string_view variant) {
   if (variant != "grid" && variant != "mixture") f.skip({"rows", "cols"});
   if (variant != "hierarchical") f.skip({"levels"});

@@ -16,7 +16,7 @@ Result<int64_t> whole_number(std::string_view key, std::string_view text) {
   int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code == std::errc() && end == text.data() + text.size() && value >= 0) return value;
-  return bad_file(cat(key, " is '", printable(text), "', must be a whole number"));
+  return bad_file(cat(key, " is '", printable(text), "', must be an integer"));
 }
 
 // A path below the folder: no root, no drive, no way up.

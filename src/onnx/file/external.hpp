@@ -16,14 +16,14 @@
 
 namespace loom::core {
 
-// What a tensor says of its data. length -1: to the end of the file.
+// The location of the data of a tensor. A length of -1 reaches to the end of the file.
 struct OnnxExternal {
   std::string location;
   int64_t offset = 0, length = -1;
 };
 
-// One entry (key, value) of a tensor; keys that say nothing of the place (checksum) are passed
-// over. Errors: bad_file (a number that is none).
+// One entry (key, value) of a tensor; keys that do not locate it (checksum) are skipped. Errors:
+// bad_file (an invalid number).
 Status add_external(std::string_view key, std::string_view value, OnnxExternal& out);
 
 // The bytes of such a tensor. folder: of the model. Errors: bad_file (a location that leaves the

@@ -1,10 +1,10 @@
 // ONNX models as plain data: what a file says, checked for sizes and counts, with no meaning given
 // to any operator (src/onnx/operators, src/onnx/import). Reader and writer are ours, over
 // protobuf.hpp; field numbers are those of onnx.proto. Tensors that are read view the bytes of the
-// file, which must outlive the model. Nothing a file says names a path that is opened: tensors
-// whose data lie in other files are refused. Networks know tensors of the plain types alone; the
-// interpreter (src/onnx/interpreter), which also runs subgraphs, functions and narrow types, asks
-// for OnnxReading::everything.
+// file, which must outlive the model. Nothing a file says names a path that is opened: tensors with
+// data in other files are refused. Networks know tensors of the plain types alone; the interpreter
+// (src/onnx/interpreter), which also runs subgraphs, functions and narrow types, asks for
+// OnnxReading::everything.
 #pragma once
 
 #include <span>
@@ -45,16 +45,16 @@ enum class OnnxType : int32_t {
   i2 = 26
 };
 std::string_view onnx_type_name(OnnxType type);
-size_t onnx_type_bytes(OnnxType type);  // of the plain types; 0: none of them
-int onnx_type_bits(OnnxType type);      // of every type above; 0: another
+size_t onnx_type_bytes(OnnxType type);  // of the plain types; 0 for others
+int onnx_type_bits(OnnxType type);      // of every type above; 0 for others
 
-// Row-major little-endian values; those below 8 bits lie side by side, the first lowest.
+// Row-major little-endian values; those below 8 bits are packed, the first lowest.
 struct OnnxTensor {
   std::string name;
   OnnxType type = OnnxType::f32;
   std::vector<int64_t> shape;
   std::span<const std::byte> raw;  // of the file; or
-  std::vector<std::byte> own;      // values that stood in typed fields, or that we made
+  std::vector<std::byte> own;      // values of typed fields, or that we made
 
   int64_t count() const;
   std::span<const std::byte> data() const { return own.empty() ? raw : std::span(own); }
@@ -108,7 +108,7 @@ OnnxAttribute onnx_attribute(std::string name, std::vector<std::string> values);
 
 struct OnnxNode {
   std::string name, op, domain;
-  std::vector<std::string> inputs, outputs;  // "": left out
+  std::vector<std::string> inputs, outputs;  // "" if left out
   std::vector<OnnxAttribute> attributes;
   const OnnxAttribute* find(std::string_view attribute) const;
 };
@@ -119,7 +119,7 @@ struct OnnxDim {
   std::string symbol;
 };
 
-// What a value is: a tensor, a list of them, or perhaps none of either.
+// The kind of a value: a tensor, a list of them, or an optional one of either.
 enum class OnnxKind : uint8_t { tensor, sequence, optional };
 
 struct OnnxValue {

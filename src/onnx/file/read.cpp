@@ -6,7 +6,7 @@
 namespace loom::core {
 namespace {
 
-// Which field holds the value of an attribute of each type; 0: a type we refuse by name.
+// The field of the value of an attribute of each type; 0 is a type that we refuse by name.
 uint32_t value_field(int64_t type, OnnxReading reading) {
   constexpr uint32_t kFields[] = {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 0, 14};
   if (reading == OnnxReading::plain && (type == 5 || type >= 10)) return 0;
@@ -45,7 +45,7 @@ Status OnnxReader::attribute_field(const ProtoReader& in, const ProtoField& f, c
                                    OnnxAttribute& out, uint32_t& held) {
   if (held != 0 && held != f.number) return in.error(f, "value", "an attribute of two types");
   const bool single = f.number < 6;
-  if (single && held == f.number) return in.error(f, "value", "stands twice");
+  if (single && held == f.number) return in.error(f, "value", "occurs twice");
   held = f.number;
   switch (f.number) {
     case 2: {
@@ -156,7 +156,7 @@ Result<OnnxNode> OnnxReader::node(ProtoReader in) {
     LOOM_ASSIGN(const ProtoReader inner, in.enter(f, "AttributeProto"));
     LOOM_ASSIGN(OnnxAttribute made, attribute(inner, out));
     if (out.find(made.name) != nullptr)
-      return in.error(f, "attribute", cat("'", printable(made.name), "' stands twice"));
+      return in.error(f, "attribute", cat("'", printable(made.name), "' occurs twice"));
     out.attributes.push_back(std::move(made));
   }
   return out;
@@ -190,7 +190,7 @@ Status OnnxReader::tensor_type(ProtoReader in, OnnxValue& out) {
     if (f.number == 1) {
       LOOM_TRY(once.check(in, f, "elem_type"));
       LOOM_ASSIGN(const int64_t type, in.integer(f, "elem_type"));
-      if (type < 0 || type > 1000) return in.error(f, "elem_type", cat(type, " is no type"));
+      if (type < 0 || type > 1000) return in.error(f, "elem_type", cat(type, " is not a type"));
       out.type = static_cast<OnnxType>(type);
     } else if (f.number == 2) {
       LOOM_TRY(once.check(in, f, "shape"));
@@ -218,7 +218,7 @@ Status OnnxReader::type(ProtoReader in, OnnxValue& out) {
       LOOM_ASSIGN(const ProtoReader inner, in.enter(f, "TypeProto.Tensor"));
       LOOM_TRY(tensor_type(inner, out));
     } else if (everything() && (f.number == 4 || f.number == 9)) {
-      // A list, or a value that may be absent, of what stands in field 1.
+      // A list of, or an optional, value of the type in field 1.
       LOOM_ASSIGN(ProtoReader inner, in.enter(f, "TypeProto"));
       const OnnxKind kind = f.number == 4 ? OnnxKind::sequence : OnnxKind::optional;
       if (depth_ >= kMaxOnnxDepth) return in.error(f, "type", "types inside of types too deep");
@@ -230,7 +230,7 @@ Status OnnxReader::type(ProtoReader in, OnnxValue& out) {
         LOOM_TRY(type(deeper, out));
       }
       --depth_;
-      // What gives a list of maps here gives their values (src/onnx/interpreter/ml/ml.hpp).
+      // An output of a list of maps is the values of the maps (src/onnx/interpreter/ml/ml.hpp).
       out.kind = maps_ ? OnnxKind::tensor : kind;
       maps_ = false;
     } else if (everything() && f.number == 5) {
@@ -247,7 +247,7 @@ Status OnnxReader::type(ProtoReader in, OnnxValue& out) {
       maps_ = true;
     } else if (f.number == 4 || f.number == 5 || f.number == 8 || f.number == 9) {
       return not_known(cat("value '", printable(out.name),
-                           "' is no plain tensor; sequences, maps, "
+                           "' is not a plain tensor; sequences, maps, "
                            "optionals and sparse tensors are not read"));
     }
   }
@@ -418,7 +418,7 @@ Status OnnxReader::model_field(const ProtoReader& in, const ProtoField& f, ReadO
     for (const auto& before : out.opsets) {
       if (before == made) return {};  // said twice; skl2onnx does
       if (before.first == made.first)
-        return in.error(f, "opset_import", cat("'", printable(made.first), "' stands twice"));
+        return in.error(f, "opset_import", cat("'", printable(made.first), "' occurs twice"));
     }
     out.opsets.push_back(std::move(made));
   } else if (f.number == 14) {
@@ -458,9 +458,9 @@ Result<OnnxModel> OnnxReader::model() {
     if (!f.ok()) return cut_short(f.error());
     LOOM_TRY(model_field(in, *f, once, out));
   }
-  if (!once.has(7)) return in.error("has no graph: this is no ONNX model");
+  if (!once.has(7)) return in.error("has no graph: this is not an ONNX model");
   if (out.ir_version < 1 || out.opsets.empty())
-    return in.error("has no ir_version or no opset_import: this is no ONNX model");
+    return in.error("has no ir_version or no opset_import: this is not an ONNX model");
   return out;
 }
 

@@ -1,6 +1,6 @@
-// The reader of ONNX files, as read.cpp and read_tensor.cpp share it. Strict where the format is
-// lenient: a field that stands once stands once, an attribute says its type and holds that type
-// alone, a tensor holds exactly the values of its shape, in one place. Unknown fields are skipped.
+// The reader of ONNX files, as read.cpp and read_tensor.cpp share it. It is strict where the format
+// is lenient. A singular field occurs once. An attribute states its type and holds that type alone.
+// A tensor holds exactly the values of its shape, in one field. Unknown fields are skipped.
 // Room-private; the door is parse_onnx() of model.hpp.
 #pragma once
 
@@ -26,13 +26,13 @@ struct TensorFields {
   OnnxExternal outside;
 };
 
-// Refuses the second of a field that stands once: protobuf would let the last one win, other
+// Refuses the second occurrence of a singular field: in protobuf the last one wins, in other
 // readers the first.
 class ReadOnce {
  public:
   Status check(const ProtoReader& in, const ProtoField& f, std::string_view what) {
     const uint64_t bit = uint64_t{1} << (f.number & 63);
-    if ((seen_ & bit) != 0) return in.error(f, what, "stands twice");
+    if ((seen_ & bit) != 0) return in.error(f, what, "occurs twice");
     seen_ |= bit;
     return {};
   }
@@ -45,7 +45,7 @@ class ReadOnce {
 // Reads one file. A part is read where the field that holds it was entered.
 class OnnxReader {
  public:
-  // folder: that may hold data of tensors; "": there is none.
+  // folder: that may hold data of tensors; "" if there is none.
   OnnxReader(std::span<const std::byte> file, const std::string& where, OnnxReading reading,
              std::string folder = {})
       : file_(file), where_(where), folder_(std::move(folder)), reading_(reading) {}
@@ -64,8 +64,9 @@ class OnnxReader {
   Result<OnnxFunction> function(ProtoReader in);
   Status function_field(const ProtoReader& in, const ProtoField& f, OnnxFunction& out);
   Result<OnnxTensor> tensor(ProtoReader in);
-  // Of a tensor: shape, type and values must say the same.
-  Status settle(const ProtoReader& in, const TensorFields& f, bool has_raw, OnnxTensor& t) const;
+  // Checks a tensor: shape, type and values must agree.
+  Status set_values(const ProtoReader& in, const TensorFields& f, bool has_raw,
+                    OnnxTensor& t) const;
   Status model_field(const ProtoReader& in, const ProtoField& f, ReadOnce& once, OnnxModel& out);
   Error not_known(std::string message) const { return unsupported(std::move(message), where_); }
   bool everything() const { return reading_ == OnnxReading::everything; }

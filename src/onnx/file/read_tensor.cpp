@@ -20,7 +20,7 @@ std::vector<std::byte> packed(const std::vector<From>& values) {
   return out;
 }
 
-// Values of int32_data must fit the type they stand for; f16 and bf16 stand as their bits.
+// Values of int32_data must fit the type they stand for; f16 and bf16 are stored as their bits.
 template <class T>
 bool narrow(const std::vector<int64_t>& values, std::vector<std::byte>& out) {
   const auto fits = [](int64_t v) { return static_cast<int64_t>(static_cast<T>(v)) == v; };
@@ -65,13 +65,13 @@ bool store(const TensorFields& f, OnnxTensor& t) {
 
 }  // namespace
 
-Status OnnxReader::settle(const ProtoReader& in, const TensorFields& f, bool has_raw,
-                          OnnxTensor& t) const {
+Status OnnxReader::set_values(const ProtoReader& in, const TensorFields& f, bool has_raw,
+                              OnnxTensor& t) const {
   const std::string who = cat("tensor '", printable(t.name), "'");
   if (f.external && folder_.empty())
     return not_known(cat(who,
-                         " keeps its data in another file; Loom opens no path that stands in "
-                         "a model: save the model with its data inside"));
+                         " keeps its data in another file; Loom opens no path from a "
+                         "model: save the model with its data inside"));
   const int bits = onnx_type_bits(t.type);
   if (bits == 0 || (!everything() && onnx_type_bytes(t.type) == 0))
     return not_known(cat(who, ": data type ", static_cast<int32_t>(t.type), " is not read"));
@@ -96,7 +96,7 @@ Status OnnxReader::settle(const ProtoReader& in, const TensorFields& f, bool has
   }
   const int64_t typed = typed_count(t.type, f);
   if (typed < 0 || (has_raw && typed > 0))
-    return in.error(cat(who, ": values stand in more than one place, or not in that of ",
+    return in.error(cat(who, ": values are in more than one field, or not in that of ",
                         onnx_type_name(t.type)));
   if (has_raw) {
     if (f.raw.size() != bytes)
@@ -123,7 +123,7 @@ Result<OnnxTensor> OnnxReader::tensor(ProtoReader in) {
       case 2: {
         LOOM_TRY(once.check(in, f, "data_type"));
         LOOM_ASSIGN(const int64_t type, in.integer(f, "data_type"));
-        if (type < 0 || type > 1000) return in.error(f, "data_type", cat(type, " is no type"));
+        if (type < 0 || type > 1000) return in.error(f, "data_type", cat(type, " is not a type"));
         t.type = static_cast<OnnxType>(type);
         break;
       }
@@ -162,7 +162,7 @@ Result<OnnxTensor> OnnxReader::tensor(ProtoReader in) {
       default: break;
     }
   }
-  LOOM_TRY(settle(in, values, once.has(9), t));
+  LOOM_TRY(set_values(in, values, once.has(9), t));
   return t;
 }
 

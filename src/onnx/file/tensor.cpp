@@ -145,7 +145,7 @@ Result<std::vector<int64_t>> onnx_i64(const OnnxTensor& t) {
     }
     default:
       return unsupported(cat("tensor '", printable(t.name), "' holds ", onnx_type_name(t.type),
-                             " values where whole numbers are needed"));
+                             " values where integers are needed"));
   }
 }
 

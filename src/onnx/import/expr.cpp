@@ -1,6 +1,6 @@
 // Functions of elements and rows, and which of ours they are: every candidate is computed beside
-// them on probes, in double. An operator's meaning is that of its row (onnx/operators). Probes lie
-// on both sides of every kink, of every number that stands in the function, and far out; candidates
+// them on probes, in double. An operator's meaning is that of its row (onnx/operators). Probes are
+// on both sides of every kink, of every number in the function, and far out; candidates
 // differ by 4e-4 at least somewhere among them (the two forms of GELU), the tolerance is 2e-5 of
 // the function's size.
 #include <algorithm>

@@ -43,11 +43,11 @@ Status within(const OnnxNode& node, const Dims& dims, uint64_t most) {
   return {};
 }
 
-// A Constant keeps whole numbers as doubles, which hold all of them up to 2^53.
+// A Constant keeps integers as doubles, which hold all of them up to 2^53.
 Status exact(const OnnxNode& node, const Constant& c) {
   if (is_float(c.type)) return {};
   if (std::ranges::any_of(c.values, [](double v) { return v >= kExact || v <= -kExact; }))
-    return bad(node, "computes with a whole number beyond 2^53");
+    return bad(node, "computes with an integer beyond 2^53");
   return {};
 }
 
@@ -113,7 +113,7 @@ Result<Constant> Folding::computed(const std::vector<Slot>& in) {
   return out;
 }
 
-// Of one number each the result is one number, however many places it has.
+// If each input is one number, the result is one number, of any extent.
 Result<Constant> Folding::pointwise(const std::vector<ConstantRef>& in) {
   Dims dims;
   for (const ConstantRef& c : in) {
@@ -231,7 +231,7 @@ Result<OnnxTensor> tensor_of(const Constant& constant) {
     const double v = constant.at(i);
     std::byte* at = out.own.data() + static_cast<size_t>(i) * bytes;
     if (!is_float(constant.type)) {
-      if (v >= kExact || v <= -kExact) return unsupported("a whole number beyond 2^53");
+      if (v >= kExact || v <= -kExact) return unsupported("an integer beyond 2^53");
       const auto whole = static_cast<int64_t>(v);
       std::memcpy(at, &whole, bytes);  // little-endian, as files are
     } else if (constant.type == OnnxType::f64) {

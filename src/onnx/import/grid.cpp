@@ -12,13 +12,6 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kMaxDiagonal = 1024;  // values of a row that a diagonal matrix is made for
-constexpr LayerKind kActive[] = {LayerKind::dense,
-                                 LayerKind::cnn1,
-                                 LayerKind::cnn2,
-                                 LayerKind::cnn3,
-                                 LayerKind::conv_transposed1,
-                                 LayerKind::conv_transposed2,
-                                 LayerKind::conv_transposed3};
 
 class Builder {
  public:
@@ -54,7 +47,7 @@ int Builder::resolve(int i) const {
   return i;
 }
 
-// Of what the output needs.
+// Counts the uses of items that the output needs.
 void Builder::count_uses() {
   uses_.assign(items_.size(), 0);
   uses_[static_cast<size_t>(resolve(last_))] = 1;
@@ -71,9 +64,7 @@ Status Builder::settle_activation(int i) {
   Item& item = at(i);
   const int from = item.sources[0];
   Item& before = at(from);
-  const bool active = before.role == Item::Role::layer &&
-                      std::ranges::find(kActive, before.layer.def->kind) != std::end(kActive);
-  if (active && uses(from) == 1) {
+  if (is_product(before) && uses(from) == 1) {
     for (size_t f = 0; f < before.layer.def->fields.size(); ++f) {
       const auto field = static_cast<int>(f);
       if (before.layer.def->fields[f].name != "activation" || before.layer.text(field) != "linear")
@@ -253,7 +244,7 @@ Result<std::vector<int>> Builder::order() {
 
 Status Builder::build_layer_grid(ImportedNetwork& out) {
   std::vector<int64_t> cell_of(items_.size(), -1);
-  // What several layers hold, because a layer was copied, training would part.
+  // Training would separate weights that several layers share because a layer was copied.
   std::set<const std::vector<float>*> placed;
   for (size_t x = 0; x < cells_.size(); ++x) {
     Item& item = at(cells_[x]);

@@ -67,17 +67,18 @@ int64_t fixed_batch(const OnnxModel& model) {
   return first != nullptr && first->shape[0].extent > 1 ? first->shape[0].extent : 0;
 }
 
-// What an importer makes of a file, or its error and the reason.
+// The result of an importer for a file, or its error and the reason.
 struct Attempt {
   Result<ImportedNetwork> made;
   Refusal refusal = Refusal::other;
+  bool depends_on_batch = false;
   bool ok() const { return made.ok(); }
 };
 
 template <class Importer>
 Attempt run(Importer importer) {
   Result<ImportedNetwork> made = importer.run();
-  return {std::move(made), importer.refusal()};
+  return {std::move(made), importer.refusal(), importer.depends_on_batch()};
 }
 
 Attempt refuse_size_of_batch(std::string_view what, const std::string& where) {
@@ -96,8 +97,8 @@ Attempt import_opened(const OnnxModel& model, const std::string& where,
   return refuse_size_of_batch("fixes", where);
 }
 
-// Whether a file that is refused may have no batch: the first axis of its only input may be the
-// steps of one sequence, or the rows of one picture.
+// Whether a refused file may have no batch: the first axis of its only input may be the steps of
+// one sequence, or the rows of one image.
 bool may_have_no_batch(const OnnxModel& model, const OnnxImportOptions& options,
                        const Attempt& refused) {
   const Refusal why = refused.refusal;
@@ -127,8 +128,8 @@ Result<ImportedNetwork> import_one_sample(const OnnxModel& model, const std::str
   return made;
 }
 
-// A file that calls the first axis of its input a batch, and computes with all of it at once, is
-// for one sample at a time.
+// For a file that calls the first axis of its input a batch, and computes with all of it at once.
+// It is imported for one sample at a time.
 Result<ImportedNetwork> import_alone(const OnnxModel& model, const std::string& where,
                                      const OnnxImportOptions& options, const Attempt& refused) {
   const OnnxModel one = with_one_sample(model, first_input(model)->shape[0].symbol);
@@ -150,15 +151,16 @@ Attempt import_by(const OnnxModel& model, const std::string& where,
                   const OnnxImportOptions& options) {
   Attempt one = run(Way(model, where, options, kOpenBatch));
   const auto asks = [](const OnnxNode& n) { return n.op == "Shape"; };
-  if (!one.ok() || std::ranges::none_of(model.graph.nodes, asks)) return one;
+  if (!one.ok() || !one.depends_on_batch || std::ranges::none_of(model.graph.nodes, asks))
+    return one;
   // The size of the batch may have become a value by way of a Shape.
   const Attempt other = run(Way(model, where, options, kOtherBatch));
   if (other.ok() && same_bits(*one.made, *other.made)) return one;
   return refuse_size_of_batch("leaves open; export it with a fixed batch", where);
 }
 
-// Patterns first: the layers they find are faster. What they refuse may still be a graph of nodes;
-// what no node computes either is said in the words of that.
+// Patterns first: the layers they find are faster. A file that they refuse may still be a graph of
+// nodes. If no node computes it either, the error is that of the graph.
 Attempt import_both(const OnnxModel& model, const std::string& where,
                     const OnnxImportOptions& options) {
   if (model.graph.outputs.size() > 1) {  // patterns find the first alone
@@ -215,7 +217,7 @@ Result<ImportedNetwork> import_one_batch(const OnnxModel& model, const std::stri
   return made;
 }
 
-// Other readings of the first axes of a file that is refused as it stands.
+// Other readings of the first axes of a file that is refused unchanged.
 Result<ImportedNetwork> import_again(const OnnxModel& model, const std::string& where,
                                      const OnnxImportOptions& options, Attempt refused) {
   const int64_t fixed = fixed_batch(model);

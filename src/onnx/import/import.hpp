@@ -1,5 +1,6 @@
-// ONNX files as networks: operators become layers of a grid, initializers their parameters. What is
-// read: see docs/onnx.md. Nothing is approximated: a graph that no layers compute is an Error that
+// ONNX files as networks: operators become layers of a grid, initializers their parameters.
+// docs/onnx.md lists the operators. Nothing is approximated: a graph that no layers compute is an
+// Error that
 // names the node, its operator and its domain.
 // The first axis of the input is the batch; every other extent must be known, or given for all open
 // ones (`open_extent`). Layers are found by what a part of the graph computes, not by how it is
@@ -50,7 +51,8 @@ using OnnxFolder = std::function<Result<std::vector<OnnxTensor>>(
     const OnnxNode& node, int64_t opset, std::span<const OnnxTensor* const> inputs)>;
 
 struct OnnxImportOptions {
-  int64_t open_extent = 0;  // of axes but the batch that the file leaves open; 0: an Error
+  int64_t open_extent =
+      0;  // of axes but the batch that the file leaves open; 0 makes them an Error
   // A shift and a scale of the input, before anything else reads it, become
   // ImportedNetwork::normalization instead of layers. The caller then applies it.
   bool take_normalization = false;

@@ -1,6 +1,6 @@
 // A file whose first axis is not a batch, read as a file for one sample at a time. Exporters write
 // such files for a recurrence over one sequence: the first axis of the input is its steps.
-// What the nodes compute stays as it is; only inputs and outputs get an axis of 1 before theirs.
+// The nodes stay unchanged; only inputs and outputs get an axis of 1 before theirs.
 #include "onnx/import/one_sample.hpp"
 
 #include <algorithm>

@@ -212,7 +212,7 @@ bool Origins::is_factor(const OnnxNode& n, size_t i) const {
 
 void Origins::read(const OnnxGraph& graph, const OnnxNode& n, const OnnxImportOptions& options) {
   if (read_constant(n, options)) return;
-  // Shapes of weights are no weights.
+  // Shapes of weights are not weights.
   const bool measures = (n.op == "Shape" || n.op == "Size") && !n.inputs.empty();
   const bool known = measures ? of(n.inputs[0]) != Origin::computed : true;
   Origin made = measures ? (known ? Origin::constant : Origin::computed) : made_by(n);

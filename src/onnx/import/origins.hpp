@@ -42,13 +42,13 @@ class Origins {
     multiple  // by products of other kinds, biases or layouts
   };
   Sharing sharing(std::string_view name) const;
-  // Which it is; "": none.
+  // The tensor that it is; "" if there is none.
   std::string_view tensor(std::string_view name) const {
     const auto form = forms_.find(name);
     return form == forms_.end() ? std::string_view() : std::string_view(form->second.tensor);
   }
-  // Both biases of a recurrence are one value. Where one is a weight and the other a constant, as
-  // exporters write a recurrence with one of them: which one trains (0 or 1); -1: both or none.
+  // Both biases of a recurrence are one value. Exporters write a recurrence with one bias as a
+  // weight and a constant. This is the one that trains (0 or 1); -1 means both or none.
   int trained_half(std::string_view name) const {
     const auto found = trained_halves_.find(name);
     return found == trained_halves_.end() ? -1 : found->second;

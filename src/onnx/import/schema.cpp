@@ -62,11 +62,11 @@ std::string_view attribute_kind(char letter) {
   switch (letter) {
     case 'f': return "a number";
     case 'g': return "0 or 1";
-    case 'i': return "a whole number";
+    case 'i': return "an integer";
     case 's': return "text";
     case 't': return "a tensor";
     case 'F': return "a list of numbers";
-    case 'I': return "a list of whole numbers";
+    case 'I': return "a list of integers";
     default: return "a list of texts";
   }
 }

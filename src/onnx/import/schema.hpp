@@ -14,7 +14,7 @@
 namespace loom::core {
 
 bool is_float(OnnxType type);
-bool is_integer(OnnxType type);  // booleans are none
+bool is_integer(OnnxType type);  // false for booleans
 
 // The type of the first output of `node`, whose inputs have these types (undefined if left out).
 // Errors, all without a place: an operator without a signature, or not in the opset; inputs,

@@ -1,5 +1,6 @@
-// What a value of an ONNX graph is while it is read: a constant; or a stream, which is the output
-// of a layer (an Item) seen through a view, with a function of its elements not yet applied. Views
+// Values of an ONNX graph during the import. A value is a constant or a stream. A stream is the
+// output of a layer (an Item) through a view, with a function of its elements not yet applied.
+// Views
 // make reshapes and transpositions free: a layer asks whether what it sees is the memory it needs.
 // Functions are compared by what they compute, on probes: see recognize(). Room-private.
 #pragma once
@@ -22,25 +23,27 @@ struct Constant {
   std::vector<int64_t> dims;
   OnnxType type = OnnxType::f32;
   std::vector<double> values;  // whole numbers beyond 2^53 are cut to it
+  // Its form for a batch of kOtherBatch samples. May be null if that is the same.
+  std::shared_ptr<const Constant> other = nullptr;
 
   int64_t count() const;
   double at(int64_t i) const { return values[values.size() == 1 ? 0 : static_cast<size_t>(i)]; }
-  // As whole numbers; those beyond 2^53 are cut to it.
+  // As integers; those beyond 2^53 are cut to it.
   std::vector<int64_t> integers() const;
   std::vector<float> floats() const;  // all of them, row-major
 };
 using ConstantRef = std::shared_ptr<const Constant>;
 
-// A whole number of a node; `otherwise` where it has none of that name.
+// An integer of a node; `otherwise` if it has none of that name.
 int64_t attribute(const OnnxNode& node, std::string_view name, int64_t otherwise);
 
 Result<Constant> constant_of(const OnnxTensor& tensor);
-// The same as a tensor that owns its values. Errors: whole numbers beyond 2^53, of which a Constant
-// does not know which they were.
+// The same as a tensor that owns its values. Errors: integers beyond 2^53, whose exact values a
+// Constant lacks.
 Result<OnnxTensor> tensor_of(const Constant& constant);
 // The numbers of a Constant that are attributes; null for a tensor, strings or sparse values.
 ConstantRef numbers_of(const OnnxNode& node);
-// What a Shape gives of a value of these extents.
+// The result of a Shape of a value of these extents.
 Constant shape_of(const OnnxNode& node, const std::vector<int64_t>& dims);
 // A CastLike as the Cast that it is, to the type of its second input.
 OnnxNode cast_of(const OnnxNode& node, OnnxType type);
@@ -53,14 +56,14 @@ Result<Constant> fold(const OnnxNode& node, int64_t opset, const std::vector<Con
 Result<std::vector<int64_t>> shape_by_row(const OnnxNode& node, int64_t opset,
                                           const std::vector<int64_t>& first,
                                           const std::vector<ConstantRef>& inputs);
-// Constants from tensors, for any operator of onnx/operators, whose whole numbers are exact in all
-// 64 bits. fold_tensors() only where folds_tensors() says so.
+// Constants from tensors, for any operator of onnx/operators. Their integers are exact in all 64
+// bits. Call fold_tensors() only if folds_tensors() is true.
 bool folds_tensors(const OnnxNode& node);
 Result<std::vector<OnnxTensor>> fold_tensors(const OnnxNode& node, int64_t opset,
                                              std::span<const OnnxTensor* const> inputs);
 
 // Axes of memory, row-major, and which of them make up each axis that the graph sees. Extents of 1
-// are in no list. Repeated axes (of Expand) are no memory.
+// are in no list. Repeated axes (of Expand) have no memory.
 struct OnnxView {
   struct Axis {
     int64_t extent = 1;
@@ -95,12 +98,12 @@ struct Expr {
 constexpr int kMaxExpr = 96;
 ExprRef expr_x();
 ExprRef expr_number(double value);
-// Null: too long.
+// Null if it is too long.
 ExprRef expr_of(std::string op, std::vector<ExprRef> args, double number = 0);
 // Whether evaluate() knows the operator.
 bool expr_knows(const std::string& op, size_t args);
 
-// What a function is, if it is something that layers compute.
+// The meaning of a function that layers compute.
 struct Recognized {
   enum class Kind { none, activation, affine, rms, layer } kind = Kind::none;
   Activation activation = Activation::linear;

@@ -109,7 +109,7 @@ bool OnnxView::expand(const std::vector<int64_t>& to) {
 OnnxView OnnxView::once(int axis, int64_t& repeats) const {
   OnnxView out = *this;
   repeats = 1;
-  // Only a repetition right inside the axis: each of its values stands `repeats` times in a row.
+  // Only a repetition right inside the axis: each of its values occurs `repeats` times in a row.
   std::vector<int>& inside = out.axes[static_cast<size_t>(axis)];
   if (!inside.empty() && base[static_cast<size_t>(inside.back())].repeated) {
     const int a = inside.back();

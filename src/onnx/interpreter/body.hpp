@@ -8,7 +8,7 @@
 
 namespace loom::core::evaluate {
 
-// Of any build that has this room; null: there is none.
+// The operator of any build that has this room; null if there is none.
 const Operator* find_operator(std::string_view domain, std::string_view name);
 // All of them, for tables.
 std::span<const std::span<const Operator>> operator_families();
@@ -17,7 +17,7 @@ struct Step {
   const OnnxNode* node = nullptr;
   const Operator* op = nullptr;
   int64_t opset = 0;
-  std::vector<int> in, out;  // places; -1: left out
+  std::vector<int> in, out;  // slots; -1 if left out
   std::vector<int> around;   // read by graphs inside
   std::vector<int> release;  // read for the last time
   std::vector<std::unique_ptr<Body>> bodies;
@@ -38,7 +38,7 @@ extern const Operator kFunctionCall;
 // of functions with the attributes of their calls. Errors: what is read and not there, and
 // operators, attributes and counts of inputs that are not known (unsupported, by name).
 Result<std::unique_ptr<Body>> plan(const OnnxModel& model, Runtime& rt, std::deque<OnnxNode>& kept);
-// What the operator of a step makes of its constant inputs.
+// Calls `prepare` of the operator of a step with its constant inputs.
 Status prepare_step(Step& step, const Body& body, Runtime& rt);
 // Batch norms and activations become part of the convolutions before them.
 Status fuse(Body& body, Runtime& rt);

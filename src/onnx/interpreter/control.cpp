@@ -59,7 +59,7 @@ Result<Value> stacked(const Call& c, const std::vector<Slot>& list, int64_t axis
   return y;
 }
 
-// What is given for a scan output of no steps: the shape that the graph declares, or none.
+// The value of a scan output without steps: the shape that the graph declares, or none.
 Result<Value> of_no_steps(const Call& c, std::string_view attribute, size_t output, int64_t axis) {
   const OnnxValue& v = c.node.find(attribute)->graphs[0].outputs[output];
   Dims dims;

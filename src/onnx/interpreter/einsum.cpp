@@ -8,7 +8,7 @@
 namespace loom::core::evaluate {
 namespace {
 
-// Letters of each operand and of the result. An ellipsis stands as upper-case digits of its own:
+// Letters of each operand and of the result. An ellipsis becomes the letters '0', '1' ...:
 // axes counted from the last one, as broadcasting has them.
 struct Equation {
   std::vector<std::string> in;
@@ -74,7 +74,7 @@ Result<Equation> parse_equation(const Call& c) {
   }
   if (arrow != std::string::npos) {
     LOOM_ASSIGN(e.out, letters(c, std::string_view(text).substr(arrow + 2), -1, hidden));
-  } else {  // what stands once, in the order of letters, behind the ellipsis
+  } else {  // letters that occur once, in order, after the ellipsis
     std::map<char, int> counts;
     for (const std::string& term : e.in) {
       for (const char l : term) ++counts[l];
@@ -88,7 +88,7 @@ Result<Equation> parse_equation(const Call& c) {
   return e;
 }
 
-// Steps of operand `term` along each of `labels`; letters that stand twice add up: a diagonal.
+// Steps of operand `term` along each of `labels`; letters that occur twice add up: a diagonal.
 Dims steps_along(const std::string& labels, const std::string& term, const Dims& dims) {
   Dims out(labels.size(), 0);
   const Dims own = steps_of(dims);
@@ -139,7 +139,7 @@ Result<Value> by_indices(const Call& c, const Equation& e, const std::vector<Val
   return y;
 }
 
-// The letters of two operands by where they stand.
+// The letters of two operands by their positions.
 struct Roles {
   std::string batch, left, right, inner;
   bool product = true;

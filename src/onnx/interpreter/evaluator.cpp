@@ -48,7 +48,7 @@ Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt) {
                                        static_cast<int>(i) >= step.op->inputs().min))
       continue;
     return invalid(cat("node '", printable(step.node->name), "' (", printable(step.node->op),
-                       "): input ", i, " is no tensor"));
+                       "): input ", i, " is not a tensor"));
   }
   std::span<Slot> out(made_few, std::min<size_t>(4, step.out.size()));
   if (step.out.size() > 4) {

@@ -1,6 +1,6 @@
-// A graph of ONNX that runs as it stands, node by node: every type of the standard, whole numbers
-// exact, shapes that depend on data, control flow, functions, lists. It is the way for files that
-// no Network can hold: a Network has fixed shapes and one type, and in return gradients, training,
+// A graph of ONNX that runs unchanged, node by node: every type of the standard, exact integers,
+// shapes that depend on data, control flow, functions, lists. It is the way for files that no
+// Network can hold: a Network has fixed shapes and one type, and in return gradients, training,
 // fused layers and a GPU. Here everything runs on the CPU; convolutions, products, pooling and the
 // like by the kernels of networks (ops/), the rest by bodies of this room. One run at a time.
 #pragma once
@@ -32,12 +32,12 @@ class Evaluator {
   // operator computes, by node, operator and reason (unsupported).
   static Result<Evaluator> load(const FileRef& path, const Ops& ops, ThreadPool& pool,
                                 const EvaluatorOptions& options = {});
-  // Of a model in memory; the bytes that its tensors view must outlive it.
+  // From a model in memory; the bytes that its tensors view must outlive it.
   static Result<Evaluator> of(OnnxModel model, const Ops& ops, ThreadPool& pool,
                               const EvaluatorOptions& options = {});
 
-  // What a run takes and gives, in the order of the file. Inputs with a value of their own are
-  // none.
+  // Inputs and outputs of a run, in the order of the file. Inputs with a value of their own are not
+  // listed.
   const std::vector<OnnxValue>& inputs() const;
   const std::vector<OnnxValue>& outputs() const;
   Memory& memory();

@@ -89,7 +89,7 @@ Status linear_pool(const Call& c, Part part) {
 }
 
 // Pads of an average over whole windows: where padding counts, ONNX Runtime also counts what
-// ceil_mode adds at the end. Empty: as the node says.
+// ceil_mode adds at the end. If empty, the node's own pads apply.
 Dims counted_pads(const Call& c) {
   if (c.integer("ceil_mode", 0) == 0 || c.integer("count_include_pad", 0) == 0) return {};
   const bool last = c.integer("channels_last", 0) != 0;

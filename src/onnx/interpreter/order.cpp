@@ -104,7 +104,7 @@ Status unique(const Call& c) {
   } else {
     x = x.view_as(Dims{x.count()});
   }
-  // The axis first, so that a part lies in one piece.
+  // The axis comes first, so a part is contiguous.
   std::vector<int> others, order;
   for (int a = 0; a < x.rank(); ++a) {
     if (a != axis) others.push_back(a);

@@ -27,7 +27,7 @@ class Part {
   }
   // An attribute of the call, under another name; nothing where it has none.
   Part& keep(std::string_view name, std::string_view as = "");
-  // What the part made of constants when the graph was opened.
+  // The result of prepare(), made when the graph was opened.
   Part& with(const Prepared* prepared) {
     prepared_ = prepared;
     return *this;
@@ -40,7 +40,7 @@ class Part {
 
   Result<Value> value(Inputs in);  // its only output
   Result<std::vector<Slot>> values(Inputs in, size_t outputs);
-  // What it makes of constant inputs.
+  // Prepares the part for its constant inputs.
   PreparedResult prepare(Inputs in);
 
  private:

@@ -1,5 +1,5 @@
-// Names become places, constants are folded by the very operators that run later, what nobody reads
-// is dropped. See body.hpp.
+// Names become slots. Constants are folded by the same operators that run later. Unused steps are
+// dropped. See body.hpp.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -211,7 +211,7 @@ Result<bool> Planner::folded(Step& step, Scope& s) {
   return true;
 }
 
-// Steps whose results nobody reads are dropped; what is read for the last time is released.
+// Steps whose results are not read are dropped; a value is released after its last read.
 void tidy(Body& body) {
   std::vector<bool> needed(body.fixed.size(), false);
   const std::set<int> kept(body.outputs.begin(), body.outputs.end());

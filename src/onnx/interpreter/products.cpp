@@ -1,5 +1,5 @@
-// MatMul, Gemm and their integer kin. f32 runs on the kernels of networks, constant matrices being
-// packed once; other types by plain loops, whole numbers exact. See products.hpp.
+// MatMul, Gemm and their integer variants. f32 uses the kernels of networks; constant matrices are
+// packed once. Other types use plain loops, and integers are exact. See products.hpp.
 #include "onnx/interpreter/products.hpp"
 
 #include <algorithm>

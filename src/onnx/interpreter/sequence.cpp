@@ -12,7 +12,7 @@ Status is_list(const Call& c, size_t i) {
              : c.bad(cat("input ", i, " must be a list"));
 }
 
-// A place of a list; `end`: also the one behind the last.
+// An index into a list; `end` also allows the one after the last.
 Result<size_t> place_in(const Call& c, size_t i, size_t size, bool end) {
   const auto n = static_cast<int64_t>(size);
   LOOM_ASSIGN(int64_t at, c.whole_number(i, end ? n : -1));

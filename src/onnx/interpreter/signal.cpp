@@ -25,7 +25,7 @@ struct Angles {
   }
 };
 
-// One transform of `in` values, `n` long (zeros behind them, or cut), to `out` values; parts are
+// One transform of `in` values, `n` long (zeros after them, or cut), to `out` values; parts are
 // real, imaginary. Sums ascend.
 struct Line {
   std::vector<double> real, imaginary;
@@ -72,7 +72,7 @@ Status dft(const Call& c) {
   const bool inverse = c.integer("inverse", 0) != 0, half = c.integer("onesided", 0) != 0;
   const int64_t in = x.dims[static_cast<size_t>(axis)];
   LOOM_ASSIGN(const int64_t n, c.whole_number(1, inverse && half ? 2 * (in - 1) : in));
-  if (n < 1 || n > kMaxLength) return c.bad("a length that is none");
+  if (n < 1 || n > kMaxLength) return c.bad("a length that is out of range");
   const bool to_real = inverse && half;
   const int64_t out = half && !inverse ? n / 2 + 1 : n, out_parts = to_real ? 1 : 2;
   Dims dims = x.dims;
@@ -148,7 +148,7 @@ Status stft(const Call& c) {
 // a - b cos(2 pi i / N) + c cos(4 pi i / N).
 Status window_of(const Call& c, double a, double b, double d) {
   LOOM_ASSIGN(const int64_t n, c.whole_number(0, 0));
-  if (n < 1 || n > kMaxLength) return c.bad("a size that is none");
+  if (n < 1 || n > kMaxLength) return c.bad("a size that is out of range");
   const bool periodic = c.integer("periodic", 1) != 0;
   const auto type = static_cast<OnnxType>(c.integer("output_datatype", 1));
   if (element_bytes(type) == 0) return c.not_done("this output_datatype");

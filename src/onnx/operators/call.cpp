@@ -1,4 +1,4 @@
-// What operators ask of their call, and the one way in which elements are moved. See call.hpp.
+// Checks of operators for their calls, and the one function that moves elements. See call.hpp.
 #include "onnx/operators/call.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Dims Call::list(std::string_view name) const {
 
 Result<Dims> Call::int_list(size_t i) const {
   if (!has(i)) return Dims{};
-  if (is_real(value(i).type)) return bad(cat("input ", i, " must be whole numbers"));
+  if (is_real(value(i).type)) return bad(cat("input ", i, " must be integers"));
   LOOM_ASSIGN(const Value v, as(i, OnnxType::i64));
   const auto* p = v.data<int64_t>();
   return Dims(p, p + v.count());

@@ -20,7 +20,7 @@ namespace loom::core::evaluate {
 
 struct Body;
 
-// What a run has for all of its operators.
+// State that a run shares between its operators.
 struct Runtime {
   Memory& memory;
   ThreadPool& pool;
@@ -29,7 +29,8 @@ struct Runtime {
   Profile* profile = nullptr;
 };
 
-// What an operator made of its constant inputs when the graph was opened: packed weights, say.
+// The result of an operator for its constant inputs, made when the graph is opened, for example
+// packed weights.
 struct Prepared {
   virtual ~Prepared() = default;
 };
@@ -70,7 +71,7 @@ class Call {
   std::string text(std::string_view name, std::string otherwise) const;
   Dims list(std::string_view name) const;  // empty: absent
   bool given(std::string_view name) const { return node.find(name) != nullptr; }
-  // An input as a list of whole numbers; empty: left out.
+  // An input as a list of integers; empty if left out.
   Result<Dims> int_list(size_t i) const;
   // The same of an input of one axis.
   Result<Dims> whole_list(size_t i) const;
@@ -89,7 +90,7 @@ class Call {
   void parallel(int64_t count, double cost, const std::function<void(int64_t, int64_t)>& f) const;
 };
 
-// What shapes are under broadcasting; false: they do not fit.
+// Broadcasts shapes; false if they do not fit.
 bool broadcast(Dims& into, const Dims& other);
 // Steps of an array of `dims` inside of the larger `whole`: 0 along axes that are repeated.
 Dims broadcast_steps(const Dims& dims, const Dims& whole);

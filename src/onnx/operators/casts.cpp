@@ -14,7 +14,7 @@ Status fits_whole_type(const Call& c, const Value& numbers, OnnxType to) {
   const double high = std::ldexp(1.0, bits), low = is_signed(to) ? -high : 0.0;
   const double* v = numbers.data<double>();
   for (int64_t i = 0, n = numbers.count(); i < n; ++i) {
-    // What is cut towards 0 fits: -128.9 is -128.
+    // Values are cut towards 0 before the check: -128.9 is -128.
     if (!(v[i] > low - 1 && v[i] < high))
       return c.bad(cat("makes ", onnx_type_name(to), " of a number that it cannot hold"));
   }
@@ -135,9 +135,9 @@ Status dequantize(const Call& c) {
 }
 
 constexpr Operator kCasts[] = {
-    {"", "Cast", cast_operator, "a>c to:i!|19 a>c to:i! saturate:g round_mode", "",
+    {"", "Cast", cast_operator, "a>c to:i!|19 a>c to:i! saturate:g round_mode", "cast",
      Operator::folds | Operator::pointwise, nullptr, nullptr, cast_defined},
-    {"", "CastLike", cast_like, "15 aA>A|19 aA>A saturate:g round_mode"},
+    {"", "CastLike", cast_like, "15 aA>A|19 aA>A saturate:g round_mode", "cast_like"},
     {"", "BitCast", bit_cast, "a to"},
     {"", "DequantizeLinear", dequantize, "aa?a axis block_size output_dtype"},
 };

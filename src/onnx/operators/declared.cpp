@@ -7,8 +7,8 @@ namespace loom::core::evaluate {
 namespace {
 
 constexpr Operator kDeclared[] = {
-    {"", "MatMul", nullptr, "GG>G"},
-    {"", "Gemm", nullptr, "GG?G>G alpha:f beta:f transA:g transB:g broadcast"},
+    {"", "MatMul", nullptr, "GG>G", "matmul"},
+    {"", "Gemm", nullptr, "GG?G>G alpha:f beta:f transA:g transB:g broadcast", "dense"},
     {"", "Einsum", nullptr, "12 N+>N equation:s!"},
     {"", "Conv", nullptr, "FF?F>F auto_pad:s dilations:I group:i kernel_shape:I pads:I strides:I",
      "conv"},
@@ -30,15 +30,16 @@ constexpr Operator kDeclared[] = {
     {"", "GlobalLpPool", nullptr, "2 F>F p:i", "pool global_lp"},
     {"", "BatchNormalization", nullptr,
      "FFFFF is_test consumed_inputs|7 FFFFF>F5 epsilon:f momentum:f spatial:g|9 FFFFF>F5 epsilon:f "
-     "momentum:f|14 FUUVV>F3 epsilon:f momentum:f training_mode:g"},
+     "momentum:f|14 FUUVV>F3 epsilon:f momentum:f training_mode:g",
+     "norm batch"},
     {"", "InstanceNormalization", nullptr, "FFF consumed_inputs|6 FFF>F epsilon:f"},
     {"", "LayerNormalization", nullptr, "17 FF?F>F3 axis:i epsilon:f stash_type:i", "norm layer"},
     {"", "RMSNormalization", nullptr, "23 FW>W axis:i epsilon:f stash_type:i", "norm rms"},
     {"", "SimplifiedLayerNormalization", nullptr, "FW>W2 axis:i epsilon:f stash_type:i",
      "norm rms"},
     {"", "LRN", nullptr, "F>F alpha:f beta:f bias:f size:i!"},
-    {"", "Softmax", nullptr, "F>F axis:i"},
-    {"", "LogSoftmax", nullptr, "F>F axis:i"},
+    {"", "Softmax", nullptr, "F>F axis:i", "softmax"},
+    {"", "LogSoftmax", nullptr, "F>F axis:i", "softmax log"},
     {"", "ArgMax", nullptr, "N>l axis:i keepdims:g|12 N>l axis:i keepdims:g select_last_index:g",
      "arg max"},
     {"", "ArgMin", nullptr, "N>l axis:i keepdims:g|12 N>l axis:i keepdims:g select_last_index:g",

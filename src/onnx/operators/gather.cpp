@@ -57,8 +57,8 @@ Status gather(const Call& c) {
   return c.give(std::move(y));
 }
 
-// Where element i of `ids` stands in an array with the steps `steps`, its own place along `axis`
-// being replaced by the id.
+// The position of element i of `ids` in an array with the steps `steps`. The id replaces its own
+// index along `axis`.
 using ElementMove = std::function<void(int64_t, int64_t)>;
 void each_element(const Dims& ids_dims, const Dims& steps, size_t axis, const Dims& ids,
                   const ElementMove& f) {
@@ -95,7 +95,7 @@ Status gather_elements(const Call& c) {
   return c.give(std::move(y));
 }
 
-// What meets at a place: replaced, or taken together.
+// The rule for elements at one position: replace, or combine.
 Result<Pair> reduction_of(const Call& c, bool& replaces) {
   const std::string how = c.text("reduction", "none");
   replaces = how == "none";
@@ -242,7 +242,7 @@ Status one_hot(const Call& c) {
   const Value& values = c.value(2);
   if (values.count() != 2) return c.bad("two values, off and on, are needed");
   LOOM_ASSIGN(const double depth, c.number(1, 0));
-  if (!(depth >= 1 && depth < 1e12)) return c.bad("a depth that is none");
+  if (!(depth >= 1 && depth < 1e12)) return c.bad("a depth that is out of range");
   const auto n = static_cast<int64_t>(depth);
   LOOM_ASSIGN(const Value at, c.as(0, OnnxType::i64));
   LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", -1), ids.rank() + 1));
@@ -261,8 +261,8 @@ Status one_hot(const Call& c) {
 }
 
 constexpr Operator kGather[] = {
-    {"", "Gather", gather, "Ai>A axis:i", "", Operator::folds | Operator::moves | Operator::picks,
-     nullptr, gathered_shape},
+    {"", "Gather", gather, "Ai>A axis:i", "gather",
+     Operator::folds | Operator::moves | Operator::picks, nullptr, gathered_shape},
     {"", "GatherElements", gather_elements, "11 Ai>A axis:i"},
     {"", "ScatterElements", scatter_elements, "aaa axis reduction"},
     {"", "Scatter", scatter_elements, "aaa axis"},

@@ -187,7 +187,7 @@ Status tile(const Call& c) {
   const Dims x_steps = steps_of(x.dims);
   for (size_t a = 0; a < dims.size(); ++a) {
     if (repeats[a] < 0 || __builtin_mul_overflow(dims[a], repeats[a], &dims[a]))
-      return c.bad("a repeat that is none");
+      return c.bad("a repeat that is out of range");
   }
   LOOM_ASSIGN(Value y, c.make(x.type, dims));
   const Dims y_steps = steps_of(dims);
@@ -202,7 +202,7 @@ Status tile(const Call& c) {
   return c.give(std::move(y));
 }
 
-// Which place of an axis of n values a place before or behind it takes; -1: the constant.
+// The index within an axis of n values that a padded index reads; -1 for the constant.
 int64_t padded_index(int64_t i, int64_t n, std::string_view mode) {
   if (i >= 0 && i < n) return i;
   if (mode == "constant") return -1;
@@ -306,13 +306,13 @@ Status trilu(const Call& c) {
 
 constexpr uint16_t kPicks = Operator::folds | Operator::moves | Operator::picks;
 constexpr Operator kLayout[] = {
-    {"", "Transpose", transpose, "A>A perm:I", "", kPicks, nullptr, transposed_shape},
-    {"", "Concat", concat, "A+>A axis:i!", "", Operator::folds | Operator::moves, nullptr,
+    {"", "Transpose", transpose, "A>A perm:I", "transpose", kPicks, nullptr, transposed_shape},
+    {"", "Concat", concat, "A+>A axis:i!", "concat", Operator::folds | Operator::moves, nullptr,
      joined_shape},
-    {"", "Slice", slice, "A>A axes:I ends:I! starts:I!|10 AII?II>A", "", kPicks, nullptr,
+    {"", "Slice", slice, "A>A axes:I ends:I! starts:I!|10 AII?II>A", "slice", kPicks, nullptr,
      sliced_shape},
     {"", "Split", split, "2 A>A+ axis:i split:I|13 A?l>A+ axis:i|18 A?l>A+ axis:i num_outputs:i"},
-    {"", "Expand", expand, "Al>A", "", kPicks, nullptr, expanded_shape},
+    {"", "Expand", expand, "Al>A", "expand", kPicks, nullptr, expanded_shape},
     {"", "Tile", tile, "6 Al>A"},
     {"", "Pad", pad, "F paddings|2 F>F mode:s pads:I! value:f|11 Al?A>A mode:s|18 Al?Ai>A mode:s"},
     {"", "Trilu", trilu, "A?l>A upper:g", "", Operator::folds | Operator::moves},

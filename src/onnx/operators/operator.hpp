@@ -11,7 +11,7 @@ namespace loom::core::evaluate {
 
 // A row of the table of operators.
 struct Operator {
-  std::string_view domain;  // "": that of ONNX
+  std::string_view domain;  // "" for that of ONNX
   std::string_view name;
   Status (*run)(const Call&);  // may be null in declared.cpp alone
   // See signature.hpp. The rows of the interpreter that are declared have none of their own.
@@ -38,14 +38,14 @@ struct Operator {
     function = 256
   };
   uint16_t flags = none;
-  // What it can make of constant inputs when the graph is opened; null: nothing.
+  // Prepares constant inputs when the graph is opened; null if there is nothing to prepare.
   Result<std::shared_ptr<const Prepared>> (*prepare)(const Call&) = nullptr;
-  // The extents of its output. A row that picks reads no values of its first input here. Null: only
-  // its run tells.
+  // The extents of its output. A row that picks reads no values of its first input here. Null if
+  // only a run shows them.
   Result<Dims> (*shape)(const Call&) = nullptr;
 
-  // What the standard leaves undefined is an Error here: importers refuse it, and the interpreter
-  // computes something. Null: all is defined.
+  // An Error for cases that the standard leaves undefined: importers refuse them, and the
+  // interpreter computes a value. Null if all cases are defined.
   Status (*defined)(const Call&) = nullptr;
 
   InputCount inputs() const;

@@ -58,7 +58,7 @@ struct PairRows {
                                    : u64;
   }
 };
-// I: uint64_t if the bits of a result do not depend on the sign of whole numbers.
+// I: uint64_t if the bits of a result do not depend on the sign of integers.
 template <class F, class I = int64_t>
 constexpr PairRows kNumbers{pair_row<float, float, F>, pair_row<double, double, F>,
                             pair_row<I, I, F>, pair_row<uint64_t, uint64_t, F>};
@@ -77,7 +77,7 @@ void map_pairs(const Call& c, const Value& a, const Value& b, Value& y, PairRow 
   });
 }
 
-// Sums and products of whole numbers wrap: they are computed without a sign.
+// Sums and products of integers wrap: they are computed without a sign.
 struct Add {
   template <class T>
   T operator()(T a, T b) const {
@@ -195,7 +195,7 @@ Status quotient_defined(const Call& c) {
   LOOM_ASSIGN(const Value by, c.as(1, OnnxType::i64));
   const auto* p = by.data<int64_t>();
   return std::find(p, p + by.count(), 0) == p + by.count() ? Status{}
-                                                           : c.bad("divides a whole number by 0");
+                                                           : c.bad("divides an integer by 0");
 }
 
 Status modulo(const Call& c) {
@@ -246,7 +246,7 @@ Status power(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
-// Powers of whole numbers that leave their type.
+// Powers of integers that leave their type.
 Status power_defined(const Call& c) {
   if (is_real(c.value(0).type)) return {};
   LOOM_ASSIGN(const Dims dims, shape_of_both(c, c.value(0).dims, c.value(1).dims));
@@ -303,7 +303,7 @@ Status greater_equal(const Call& c) {
   return comparison(c, kTests<NotAbove>, true);
 }
 
-// On the bits of whole numbers, or on booleans.
+// On the bits of integers, or on booleans.
 struct BitsAnd {
   uint64_t operator()(uint64_t a, uint64_t b) const { return a & b; }
 };
@@ -346,7 +346,7 @@ Status logic(const Call& c) {
 }
 Status bits_of(const Call& c, PairRow row) {
   LOOM_TRY(c.same_type(0, 1));
-  if (!is_whole(c.value(0).type)) return c.bad("takes whole numbers");
+  if (!is_whole(c.value(0).type)) return c.bad("takes integers");
   return on_bits(c, row);
 }
 template <class F>
@@ -452,7 +452,7 @@ constexpr Operator kPairs[] = {
     {"", "BitwiseOr", bitwise<BitsOr>, "aa"},
     {"", "BitwiseXor", bitwise<BitsXor>, "aa"},
     {"", "BitShift", bit_shift, "aa direction"},
-    {"", "Where", where, "bAA>A", "", kFunction | Operator::moves},
+    {"", "Where", where, "bAA>A", "where", kFunction | Operator::moves},
     {"", "PRelu", prelu, "7 NN>N", "activation prelu"},
 };
 

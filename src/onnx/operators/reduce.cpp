@@ -1,6 +1,5 @@
-// Reductions over any axes, and running sums. Sums
-// of floats are in double precision, lane by lane (rows.hpp), so that bits depend on nothing else;
-// sums of whole numbers wrap.
+// Reductions over any axes, and running sums. Sums of floats are in double precision, lane by lane
+// (rows.hpp), so bits depend on nothing else. Sums of integers wrap.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -112,7 +111,7 @@ T reduced_whole(Kind kind, const T* x, int64_t n) {
   }
 }
 
-// Of nothing at all: the neutral value.
+// The neutral value, for a reduction of no values.
 template <class T>
 T of_nothing(Kind kind) {
   constexpr bool real = std::is_floating_point_v<T>;
@@ -170,7 +169,7 @@ Status reduce(const Call& c) {
   return reduce_by(c, K);
 }
 
-// Of no values the standard says nothing.
+// The standard does not define a mean of no values.
 Status mean_defined(const Call& c) {
   LOOM_ASSIGN(const std::vector<int> axes, reduced_axes(c, c.value(0).rank()));
   const auto is_empty = [&](int a) { return c.value(0).dims[static_cast<size_t>(a)] == 0; };

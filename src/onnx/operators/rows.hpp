@@ -9,7 +9,7 @@
 
 namespace loom::core::evaluate {
 
-// x with `axes` behind all others, both in ascending order; `order` says where each axis came from.
+// x with `axes` after all others, both in ascending order; `order` says where each axis came from.
 Result<Value> axes_last(const Call& c, const Value& x, const std::vector<int>& axes,
                         std::vector<int>& order);
 // The inverse: a value in that order as the axes of x were.

@@ -116,7 +116,7 @@ Result<Dims> reshaped(const Call& c) {
       if (i >= x.dims.size()) return c.bad("a 0 in the shape where the input has no axis");
       dims[i] = x.dims[i];
     }
-    if (dims[i] < -1 || (dims[i] == -1 && open >= 0)) return c.bad("a shape that is none");
+    if (dims[i] < -1 || (dims[i] == -1 && open >= 0)) return c.bad("an invalid shape");
     if (dims[i] == -1)
       open = static_cast<int64_t>(i);
     else if (__builtin_mul_overflow(known, dims[i], &known))
@@ -179,7 +179,7 @@ Result<Dims> unsqueezed(const Call& c) {
   return dims;
 }
 
-// What a Range has: the type that it is computed in, start, limit and step in that, and how many
+// A Range: the type that it is computed in; start, limit and step in that; and the number of
 // values.
 struct RangeOf {
   OnnxType in = OnnxType::f32;
@@ -251,10 +251,11 @@ constexpr Operator kShapes[] = {
     {"", "Dropout", dropout, "F>F2 ratio:f is_test|12 F?fb>F2 seed:i", "same dropout"},
     {"", "Constant", constant,
      ".>c value:t value_float:f value_floats:F value_int:i value_ints:I value_string:s "
-     "value_strings:S"},
+     "value_strings:S",
+     "constant"},
     {"", "ConstantOfShape", constant_of_shape, "l>c value:t", "",
      Operator::folds | Operator::moves | Operator::fills, nullptr, list_of_extents},
-    {"", "Shape", shape_of, "a>l|15 a>l start:i end:i"},
+    {"", "Shape", shape_of, "a>l|15 a>l start:i end:i", "shape"},
     {"", "Size", size_of, "a>l"},
     {"", "Reshape", under_shape<reshaped>, "A shape consumed_inputs|5 Al>A|14 Al>A allowzero:g",
      "view reshape", kViews, nullptr, reshaped},

@@ -269,7 +269,7 @@ Status is_inf(const Call& c) {
 }
 
 Status bitwise_not(const Call& c) {
-  if (!is_whole(c.value(0).type)) return c.bad("takes whole numbers");
+  if (!is_whole(c.value(0).type)) return c.bad("takes integers");
   const auto flipped = [](uint64_t v) { return ~v; };
   const UnaryRow row = unary_row<decltype(flipped), uint64_t>;
   return map_rows(c, &flipped, {nullptr, nullptr, row, row}, 1);
@@ -347,7 +347,7 @@ constexpr Operator kUnary[] = {
     {"", "ThresholdedRelu", thresholded_relu, "10 F>F alpha:f", "round thresholded_relu"},
     {"", "Shrink", shrink, "a bias lambd"},
     {"", "Swish", swish, "a alpha"},
-    {"", "Gelu", gelu, "20 F>F approximate:s"},
+    {"", "Gelu", gelu, "20 F>F approximate:s", "gelu"},
     {"", "Not", not_of, "B>b", "logic not", kFolds},
     {"", "IsNaN", is_nan, "9 F>b", "logic is_nan"},
     {"", "IsInf", is_inf, "a detect_negative detect_positive"},

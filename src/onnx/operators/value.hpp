@@ -1,7 +1,7 @@
-// Values of a graph that is run as it stands: arrays of any type that ONNX has, whole numbers
-// exact, with shapes that may depend on data; lists of them; and none. A value never changes once
-// it was given; whoever holds it keeps its memory. Not here: the tensors of networks
-// (tensor/tensor.hpp), which have one type to compute in and fixed shapes.
+// Values of a graph that runs unchanged: arrays of any type that ONNX has, with exact integers and
+// shapes that may depend on data; lists of them; and none. A value is constant once it is set, and
+// its owners share its memory. The tensors of networks (tensor/tensor.hpp) differ: they have one
+// type to compute in and fixed shapes.
 #pragma once
 
 #include <map>
@@ -26,14 +26,14 @@ class Memory : public std::enable_shared_from_this<Memory> {
 
  private:
   void give_back(Buffer buffer);
-  void forget();  // what nobody uses
+  void forget();  // unused buffers
   std::mutex mutex_;
   std::map<int64_t, std::vector<Buffer>> free_;  // by their sizes
   int64_t limit_, held_ = 0;
 };
 
-// Bytes of one element in memory: types below 8 bits take a byte each, whole numbers by their
-// value, floats by their code; types of 16 bits and below are kept as codes.
+// Bytes of one element in memory: types below 8 bits take a byte each, integers by their value,
+// floats by their code; types of 16 bits and below are kept as codes.
 int element_bytes(OnnxType type);
 
 // Types that operators compute in. Narrower ones are widened before and rounded or wrapped after,
@@ -41,7 +41,7 @@ int element_bytes(OnnxType type);
 //   float16, bfloat16, float8, float4 -> f32; int8 to int64 -> i64; bool, uint8 to uint64 -> u64
 OnnxType computing_type(OnnxType type);
 bool is_real(OnnxType type);    // a float of any width
-bool is_signed(OnnxType type);  // a whole number below 0 is possible
+bool is_signed(OnnxType type);  // an integer below 0 is possible
 bool is_whole(OnnxType type);   // int or uint, no bool
 
 // Calls f with a value of the C++ type of a computing type.
@@ -91,7 +91,7 @@ struct OperatorTime {
 };
 using Profile = std::map<std::string, OperatorTime, std::less<>>;
 
-// What a name of a graph stands for.
+// The value of a name of a graph.
 struct Slot {
   enum class Kind : uint8_t { absent, tensor, sequence, none };  // none: an optional without value
   Kind kind = Kind::absent;
@@ -117,8 +117,8 @@ struct Casting {
   bool saturate = true;  // of floats of 8 bits; false: beyond their range is infinity or NaN
   RoundingUp rounding = RoundingUp::up;
 };
-// `v` in another type: floats are rounded to nearest, ties to even; a float that becomes a whole
-// number is cut, whole numbers wrap; true where it is not 0.
+// `v` in another type: floats are rounded to nearest, ties to even; a float that becomes an integer
+// is cut, integers wrap; true where it is not 0.
 Result<Value> cast(Memory& memory, const Value& v, OnnxType to, const Casting& how = {});
 // In computing_type(); the same value where it is already.
 Result<Value> widen(Memory& memory, const Value& v);

@@ -43,7 +43,7 @@ Status frozen_ranges(const PackArgs& args) {
     return op_error("pack", dtype_name(args.w.dtype), " has no scale per row whose range is held");
   }
   if (!(args.band >= 0.0f && args.band < 1.0f))
-    return op_error("pack", "band is ", args.band, ": it must lie in [0, 1)");
+    return op_error("pack", "band is ", args.band, ": it must be in [0, 1)");
   const int64_t scales = args.scope == ScaleScope::per_tensor ? 1 : args.w.rows();
   LOOM_TRY(plain("pack", "src", args.src, DType::f32));
   LOOM_TRY(rules::vector("pack", "ranges", args.ranges, scales * values, DType::f32));

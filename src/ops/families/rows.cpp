@@ -283,9 +283,9 @@ Status check(const SampleArgs& args) {
                     " and finite");
   }
   if (!(top_p > 0.0f && top_p <= 1.0f))
-    return op_error("sample", "top_p is ", top_p, ": it must lie in (0, 1]");
+    return op_error("sample", "top_p is ", top_p, ": it must be in (0, 1]");
   if (!(min_p >= 0.0f && min_p <= 1.0f))
-    return op_error("sample", "min_p is ", min_p, ": it must lie in [0, 1]");
+    return op_error("sample", "min_p is ", min_p, ": it must be in [0, 1]");
   LOOM_TRY(apart("sample", "next", next, "values", values));
   return apart("sample", "next", next, "ids", ids);
 }

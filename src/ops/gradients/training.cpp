@@ -50,11 +50,11 @@ Status check(const LossArgs& args) {
     return op_error("loss", "delta is ", delta, ": it must be positive");
   if (!(delta >= 0.0f)) return op_error("loss", "delta is ", delta, ": it must not be negative");
   if (kind == LossKind::quantile && !(delta < 1.0f)) {
-    return op_error("loss", "delta is ", delta, ": a quantile must lie between 0 and 1");
+    return op_error("loss", "delta is ", delta, ": a quantile must be between 0 and 1");
   }
   if (!(alpha <= 1.0f)) return op_error("loss", "alpha is ", alpha, ": it must be at most 1");
   if (!(smoothing >= 0.0f && smoothing <= 1.0f)) {
-    return op_error("loss", "smoothing is ", smoothing, ": it must lie in [0, 1]");
+    return op_error("loss", "smoothing is ", smoothing, ": it must be in [0, 1]");
   }
   LOOM_TRY(apart_from("loss", "row_loss", row_loss,
                       {{"pred", pred}, {"target", target}, {"weight", weight}, {"dpred", dpred}}));

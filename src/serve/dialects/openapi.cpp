@@ -14,7 +14,7 @@ JsonValue answer(std::string_view words, bool json_body) {
 // Replies that any route may have, besides its own.
 JsonValue answers(const Route& route) {
   const bool reads = route.method == "POST";
-  JsonValue out = object("200", answer("What was asked for.", true));
+  JsonValue out = object("200", answer("The requested result.", true));
   if (route.path == "/favicon.ico") out = object("204", answer("There is none.", false));
   if (reads) {
     for (const auto& [status, words] :

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <mutex>
 #include <optional>
 
 #include "base/result.hpp"
@@ -175,7 +176,10 @@ class Server final : public HttpServer, public HttpSockets {
     return {};
   }
   bool run_one(std::chrono::milliseconds most) override { return run_one_handler(io, most); }
-  void use_tls(TlsContext context) override { tls_.store(std::move(context)); }
+  void use_tls(TlsContext context) override {
+    const std::lock_guard lock(tls_mutex_);
+    tls_ = std::move(context);
+  }
 
   uint16_t port() const override { return port_; }
   int64_t connections() const override { return count_.load(); }
@@ -220,7 +224,12 @@ class Server final : public HttpServer, public HttpSockets {
  private:
   void try_finish(std::chrono::steady_clock::time_point end);
   uint16_t port_ = 0;
-  std::atomic<TlsContext> tls_;  // null means TCP is not encrypted
+  TlsContext tls() const {
+    const std::lock_guard lock(tls_mutex_);
+    return tls_;
+  }
+  mutable std::mutex tls_mutex_;
+  TlsContext tls_;  // null means TCP is not encrypted
   // Connections leave this list when the context ends with their handlers, so it lives longer.
   std::vector<Connection*> open_;
   std::atomic<int64_t> count_{0};
@@ -253,7 +262,7 @@ void Server::connect(NetSocket socket, bool tcp) {
     if (!posted) return;  // a leak is better than a list that two threads change
   };
   std::shared_ptr<Connection>(new Connection(*this, std::move(socket)), take_down)
-      ->start(tcp ? tls_.load() : nullptr);
+      ->start(tcp ? tls() : nullptr);
 }
 
 Connection::Connection(Server& server, NetSocket socket)

@@ -132,7 +132,7 @@ function busy(yes) {
   $("again").disabled = yes || turns.at(-1)?.role !== "assistant";
 }
 
-// Tool calls come in fragments, told apart by their index.
+// Tool calls come in fragments, separated by their index.
 function add_calls(turn, fragments, to) {
   turn.tool_calls ??= [];
   for (const part of fragments) {

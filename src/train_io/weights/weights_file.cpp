@@ -43,7 +43,7 @@ SafeOutput state_output(const StateTensor& state) {
   out.name = state.name;
   for (int i = 0; i < state.tensor.shape.rank(); ++i) out.shape.push_back(state.tensor.shape[i]);
   const auto bytes = static_cast<size_t>(plain_bytes(state.tensor.dtype, state.tensor.shape));
-  if (state.tensor.dtype != DType::f32) out.dtype = SafeDType::u8;  // packed weights, as they lie
+  if (state.tensor.dtype != DType::f32) out.dtype = SafeDType::u8;  // packed weights, unchanged
   out.data = {state.tensor.data, bytes};
   return out;
 }

@@ -271,8 +271,8 @@ abstract final class loom_clip {
   static const int LOOM_CLIP_VALUE = 3;
 }
 
-/// Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as
-/// the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
+/// Normalization of the inputs, taken from the data of the first fit and stored with the network.
+/// AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
 abstract final class loom_normalize {
   /// as the network was trained
   static const int LOOM_NORMALIZE_AS_TRAINED = 0;
@@ -491,8 +491,8 @@ final class loom_engine_info extends Struct {
   external Array<Uint8> device;
 }
 
-/// Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers, descriptions,
-/// arrays that were handed out, what a call takes until it returns, and memory of a GPU.
+/// Bytes that the objects of an engine hold now. It excludes data sets, tokenizers, descriptions,
+/// returned arrays, temporary memory of a call, and memory of a GPU.
 final class loom_memory extends Struct {
   @Uint32()
   external int struct_size;
@@ -606,7 +606,7 @@ final class loom_network_info extends Struct {
   /// 1: inputs are shifted and scaled as in training
   @Int32()
   external int normalizes;
-  /// that it was trained with; "": not trained
+  /// that it was trained with; "" if it was not trained
   @Array(32)
   external Array<Uint8> loss;
   /// names of classes there are; see loom_network_class()
@@ -988,13 +988,13 @@ typedef loom_batch_fn = Int32 Function(Pointer<Void>, Int64, Int64, Double);
 /// After each epoch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 typedef loom_epoch_fn = Int32 Function(Pointer<Void>, Pointer<loom_epoch>);
 
-/// What happens in training, on the thread that trains. Both texts are borrowed during the
-/// callback. event "layer", after an epoch, of what a layer gave, and of the gradient that came
-/// back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every batch, a
-/// layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link", after an
-/// epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed, cosine, size}.
-/// "begin": {path, epochs}, the checkpoint that the run goes on from. Anything but 0 ends the call
-/// after this batch with LOOM_CANCELLED.
+/// Events of training, on the thread that trains. Both texts are borrowed during the callback.
+/// event "layer": statistics of a layer's output and gradient after an epoch, {epoch, at, type,
+/// backward, mean, std, min, max, active, total}. "pass": a layer that a batch passed through, {at,
+/// type, backward, begin_ns, end_ns, shape}. "link": values of a learning rule for a layer after an
+/// epoch, {epoch, at, type, budget, gap, closed, cosine, size}. "begin": {path, epochs}, the
+/// checkpoint that the run resumes. Any return value but 0 ends the call after this batch with
+/// LOOM_CANCELLED.
 typedef loom_observer_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>, Pointer<Uint8>);
 
 /// Texts are borrowed during the call.
@@ -1354,8 +1354,8 @@ final class loom_generate_options extends Struct {
   /// tokens.
   @Int64()
   external int dry_window;
-  /// A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
-  /// quote and an asterisk.
+  /// A repetition ends at a token whose text contains one of these. The default is a line end, a
+  /// colon, a quote and an asterisk.
   external Pointer<Pointer<Uint8>> dry_breakers;
   @Int32()
   external int dry_breaker_count;
@@ -1496,10 +1496,10 @@ final class loom_model_session_info extends Struct {
 final class loom_perplexity_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// predictions per window; each is read without earlier context; 0: 512
+  /// predictions per window; each is read without earlier context; 0 means 512
   @Int64()
   external int window;
-  /// maximum predictions, in whole windows; 0: all
+  /// maximum predictions, in whole windows; 0 means all
   @Int64()
   external int limit;
   /// predictions done and in all; null: none
@@ -1526,10 +1526,10 @@ final class loom_perplexity extends Struct {
 final class loom_beam_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// 1 to 64; 0: 4
+  /// 1 to 64; 0 means 4
   @Int64()
   external int num_beams;
-  /// 0: 256
+  /// 0 means 256
   @Int64()
   external int max_tokens;
   /// 1: `length_penalty` counts
@@ -1548,7 +1548,7 @@ final class loom_beam_options extends Struct {
   external Pointer<Int32> eos_ids;
   @Int64()
   external int eos_count;
-  /// positions of the KV cache; 0: the model's, at most 2048
+  /// positions of the KV cache; 0 means the model's, at most 2048
   @Int64()
   external int context;
   /// before each token, with tokens so far and max_tokens; null: none
@@ -1557,8 +1557,8 @@ final class loom_beam_options extends Struct {
   external Pointer<Void> user;
 }
 
-/// A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go on;
-/// anything else ends the call with LOOM_CANCELLED.
+/// A piece of a reply, borrowed during the callback. call: its index, from 0; -1 for text. Return 0
+/// to continue; any other value ends the call with LOOM_CANCELLED.
 typedef loom_reply_fn = Int32 Function(Pointer<Void>, Int32, Pointer<Uint8>, Int32);
 
 /// Constraints on calls in a reply. Texts are borrowed during the call.
@@ -1669,7 +1669,7 @@ final class loom_batch_info extends Struct {
   external int struct_size;
   @Int64()
   external int sequences;
-  /// 0: texts alternate, each in passes of its own
+  /// 0 means that texts alternate, each in passes of its own
   @Int32()
   external int shares_passes;
   /// positions per sequence
@@ -1707,7 +1707,7 @@ final class loom_adaptation_options extends Struct {
   external int relative;
 }
 
-/// What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
+/// docs/evolution.md has the other settings. Texts are borrowed during the call.
 final class loom_neat_options extends Struct {
   @Uint32()
   external int struct_size;
@@ -1881,7 +1881,7 @@ final class loom_mesh_port extends Struct {
   external int rank;
 }
 
-/// What a cell reads in place of the cell before it: a port, another cell (itself as well), or
+/// The source that a cell reads instead of the cell before it: a port, a cell (also itself), or
 /// nothing. Borrowed during the call.
 final class loom_mesh_link extends Struct {
   /// z, y, x, l of the cell
@@ -2135,7 +2135,7 @@ class LoomLibrary {
   late final loom_abi_version =
       library.lookupFunction<_loom_abi_version_native, _loom_abi_version_dart>('loom_abi_version');
 
-  /// "0.1.0". Borrowed; valid forever.
+  /// LOOM_VERSION_STRING of the library that runs. Borrowed; valid forever.
   late final loom_version =
       library.lookupFunction<_loom_version_native, _loom_version_dart>('loom_version');
 
@@ -2191,7 +2191,7 @@ class LoomLibrary {
   late final loom_array_free =
       library.lookupFunction<_loom_array_free_native, _loom_array_free_dart>('loom_array_free');
 
-  /// A DLManagedTensor of the same memory, without a copy. `*out` is transferred: whoever takes it
+  /// A DLManagedTensor of the same memory, without a copy. `*out` is transferred: its new owner
   /// calls its deleter. The memory lives as long as it does, even where the array is freed.
   late final loom_array_to_dlpack =
       library.lookupFunction<_loom_array_to_dlpack_native, _loom_array_to_dlpack_dart>('loom_array_to_dlpack');
@@ -2584,8 +2584,8 @@ class LoomLibrary {
 
   /// All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error,
   /// r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and
-  /// confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out`
-  /// is transferred: loom_free(). Errors: cancelled. One thread at a time.
+  /// confusion [class][called so]. Scores that do not apply are absent. `progress` may be null.
+  /// `*out` is transferred: loom_free(). Errors: cancelled. One thread at a time.
   late final loom_trainer_evaluate_json =
       library.lookupFunction<_loom_trainer_evaluate_json_native, _loom_trainer_evaluate_json_dart>('loom_trainer_evaluate_json');
 
@@ -2647,8 +2647,8 @@ class LoomLibrary {
   late final loom_telemetry_get_info =
       library.lookupFunction<_loom_telemetry_get_info_native, _loom_telemetry_get_info_dart>('loom_telemetry_get_info');
 
-  /// Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors: of
-  /// a place that failed or lost records; io_error (it did not end in time).
+  /// Writes pending records, for at most so long; 0 means 5 seconds. Later records are dropped.
+  /// Errors: of a place that failed or lost records; io_error (it did not end in time).
   late final loom_telemetry_close =
       library.lookupFunction<_loom_telemetry_close_native, _loom_telemetry_close_dart>('loom_telemetry_close');
 
@@ -2713,7 +2713,7 @@ class LoomLibrary {
   late final loom_tokenizer_free =
       library.lookupFunction<_loom_tokenizer_free_native, _loom_tokenizer_free_dart>('loom_tokenizer_free');
 
-  /// Ids of a text; special_tokens 1: with the tokens that stand around it. `*ids` is transferred:
+  /// Ids of a text; special_tokens 1 adds the tokens around a text. `*ids` is transferred:
   /// loom_free().
   late final loom_tokenizer_encode =
       library.lookupFunction<_loom_tokenizer_encode_native, _loom_tokenizer_encode_dart>('loom_tokenizer_encode');
@@ -2726,9 +2726,9 @@ class LoomLibrary {
   late final loom_tokenizer_vocab_size =
       library.lookupFunction<_loom_tokenizer_vocab_size_native, _loom_tokenizer_vocab_size_dart>('loom_tokenizer_vocab_size');
 
-  /// Ids of tokens that are no text, ascending: the beginning of a text, turns of a chat. Their
-  /// names are what loom_tokenizer_decode() makes of them with skip_special 0. `*ids` is
-  /// transferred: loom_free().
+  /// Ids of tokens that are not text, ascending, such as the beginning of a text and turns of a
+  /// chat. loom_tokenizer_decode() with skip_special 0 gives their names. `*ids` is transferred:
+  /// loom_free().
   late final loom_tokenizer_special_tokens =
       library.lookupFunction<_loom_tokenizer_special_tokens_native, _loom_tokenizer_special_tokens_dart>('loom_tokenizer_special_tokens');
 
@@ -2821,7 +2821,8 @@ class LoomLibrary {
   late final loom_generation_ids =
       library.lookupFunction<_loom_generation_ids_native, _loom_generation_ids_dart>('loom_generation_ids');
 
-  /// Of loom_generation_ids(), with options.logprobs; else none. Borrowed while it lives.
+  /// Log-probabilities of loom_generation_ids(), with options.logprobs; else none. Borrowed while
+  /// it lives.
   late final loom_generation_logprobs =
       library.lookupFunction<_loom_generation_logprobs_native, _loom_generation_logprobs_dart>('loom_generation_logprobs');
 
@@ -2833,8 +2834,8 @@ class LoomLibrary {
   late final loom_generation_free =
       library.lookupFunction<_loom_generation_free_native, _loom_generation_free_dart>('loom_generation_free');
 
-  /// What the session has read, as a file: a session of the same model goes on from it with the
-  /// very bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
+  /// Saves the state of the session as a file. A session of the same model continues from it with
+  /// the same bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
   late final loom_model_session_save_state =
       library.lookupFunction<_loom_model_session_save_state_native, _loom_model_session_save_state_dart>('loom_model_session_save_state');
 
@@ -2848,7 +2849,7 @@ class LoomLibrary {
   late final loom_model_session_get_info =
       library.lookupFunction<_loom_model_session_get_info_native, _loom_model_session_get_info_dart>('loom_model_session_get_info');
 
-  /// The text of the chat template; "": there is none. `*out` is transferred: loom_free().
+  /// The text of the chat template; "" if there is none. `*out` is transferred: loom_free().
   late final loom_model_chat_template =
       library.lookupFunction<_loom_model_chat_template_native, _loom_model_chat_template_dart>('loom_model_chat_template');
 
@@ -2889,7 +2890,7 @@ class LoomLibrary {
       library.lookupFunction<_loom_lookup_text_create_native, _loom_lookup_text_create_dart>('loom_lookup_text_create');
 
   /// The token that followed the longest end of `history` in the text, in at least `share` of the
-  /// cases; -1: none did. Of equally frequent tokens it is the smallest.
+  /// cases; -1 if none did. It is the smallest of equally frequent tokens.
   late final loom_lookup_text_next =
       library.lookupFunction<_loom_lookup_text_next_native, _loom_lookup_text_next_dart>('loom_lookup_text_next');
 
@@ -2897,8 +2898,8 @@ class LoomLibrary {
   late final loom_lookup_text_free =
       library.lookupFunction<_loom_lookup_text_free_native, _loom_lookup_text_free_dart>('loom_lookup_text_free');
 
-  /// Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs),
-  /// cancelled.
+  /// The perplexity of the tokens of a text. Errors: invalid_argument (fewer tokens than a window
+  /// needs), cancelled.
   late final loom_model_perplexity =
       library.lookupFunction<_loom_model_perplexity_native, _loom_model_perplexity_dart>('loom_model_perplexity');
 
@@ -2908,19 +2909,20 @@ class LoomLibrary {
   late final loom_beam_search =
       library.lookupFunction<_loom_beam_search_native, _loom_beam_search_dart>('loom_beam_search');
 
-  /// How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
+  /// How the model writes calls of tools; "" if it has no format for them. `*out` is transferred:
+  /// loom_free().
   late final loom_model_tool_format =
       library.lookupFunction<_loom_model_tool_format_native, _loom_model_tool_format_dart>('loom_model_tool_format');
 
   /// A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to
-  /// the schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out` is
-  /// transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
-  /// template without calls).
+  /// the schemas of `tools`; use it with special_text. It is "" if there is nothing to constrain.
+  /// `*out` is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a
+  /// schema, a template without calls).
   late final loom_model_call_grammar =
       library.lookupFunction<_loom_model_call_grammar_native, _loom_model_call_grammar_dart>('loom_model_call_grammar');
 
   /// Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
-  /// tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
+  /// tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are not a JSON
   /// array of functions).
   late final loom_model_reply_parser =
       library.lookupFunction<_loom_model_reply_parser_native, _loom_model_reply_parser_dart>('loom_model_reply_parser');
@@ -2934,8 +2936,8 @@ class LoomLibrary {
   late final loom_reply_parser_finish =
       library.lookupFunction<_loom_reply_parser_finish_native, _loom_reply_parser_finish_dart>('loom_reply_parser_finish');
 
-  /// What is wrong with a call (no such tool, a field that its schema forbids); "": nothing. `*out`
-  /// is transferred: loom_free(). Errors: out_of_range. One thread at a time.
+  /// The problem of a call (no such tool, a field that its schema forbids); "" if nothing is.
+  /// `*out` is transferred: loom_free(). Errors: out_of_range. One thread at a time.
   late final loom_reply_parser_problem =
       library.lookupFunction<_loom_reply_parser_problem_native, _loom_reply_parser_problem_dart>('loom_reply_parser_problem');
 
@@ -2943,8 +2945,8 @@ class LoomLibrary {
   late final loom_reply_parser_free =
       library.lookupFunction<_loom_reply_parser_free_native, _loom_reply_parser_free_dart>('loom_reply_parser_free');
 
-  /// Vectors float32 [count, dimensions], in the order of the texts; what stands beside a text does
-  /// not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+  /// Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
+  /// bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
   /// out_of_range (a text too long with no_truncate), cancelled.
   late final loom_model_embed =
       library.lookupFunction<_loom_model_embed_native, _loom_model_embed_dart>('loom_model_embed');
@@ -3146,15 +3148,14 @@ class LoomLibrary {
   late final loom_population_best =
       library.lookupFunction<_loom_population_best_native, _loom_population_best_dart>('loom_population_best');
 
-  /// What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows,
-  /// outputs], each row by itself; of a recurrent population they are steps, one after the other,
-  /// from a new beginning. `*out` is transferred. One thread at a time.
+  /// The outputs of every genome for each row of inputs [rows, inputs]: float32 [size, rows,
+  /// outputs]. Rows are independent; for a recurrent population they are steps from a new
+  /// beginning. `*out` is transferred. One thread at a time.
   late final loom_population_run =
       library.lookupFunction<_loom_population_run_native, _loom_population_run_dart>('loom_population_run');
 
-  /// The fitness of every genome, higher is better: the next generation takes their place. What is
-  /// no finite number is below all others. Errors: invalid_argument (another count). One thread at
-  /// a time.
+  /// The fitness of every genome, higher is better: the next generation takes their place. A value
+  /// that is not finite ranks last. Errors: invalid_argument (another count). One thread at a time.
   late final loom_population_tell =
       library.lookupFunction<_loom_population_tell_native, _loom_population_tell_dart>('loom_population_tell');
 
@@ -3230,8 +3231,8 @@ class LoomLibrary {
   late final loom_sample_fitness_free =
       library.lookupFunction<_loom_sample_fitness_free_native, _loom_sample_fitness_free_dart>('loom_sample_fitness_free');
 
-  /// A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
-  /// `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
+  /// A child: a, crossed with the layers at the same cells in b, if their shapes are equal. `*out`
+  /// is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
   late final loom_network_splice =
       library.lookupFunction<_loom_network_splice_native, _loom_network_splice_dart>('loom_network_splice');
 
@@ -3262,7 +3263,7 @@ class LoomLibrary {
       library.lookupFunction<_loom_darts_search_json_native, _loom_darts_search_json_dart>('loom_darts_search_json');
 
   /// The network where each cell keeps one branch: the choice with the largest product of weights
-  /// that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
+  /// that has at most so many parameters; 0 allows any number. `*out` is transferred. Errors:
   /// invalid_argument (no choice is so small). One thread at a time.
   late final loom_darts_search_found =
       library.lookupFunction<_loom_darts_search_found_native, _loom_darts_search_found_dart>('loom_darts_search_found');
@@ -3289,7 +3290,7 @@ class LoomLibrary {
   late final loom_architecture_search_save =
       library.lookupFunction<_loom_architecture_search_save_native, _loom_architecture_search_save_dart>('loom_architecture_search_save');
 
-  /// A generation: children are made, trained and scored. threads: networks at a time; 0: all
+  /// A generation: children are made, trained and scored. threads: networks at a time; 0 means all
   /// cores. progress: networks; may be null. Errors: cancelled, after which the search is as it
   /// was. One thread at a time.
   late final loom_architecture_search_step =
@@ -3347,7 +3348,7 @@ class LoomLibrary {
   late final loom_mesh_run =
       library.lookupFunction<_loom_mesh_run_native, _loom_mesh_run_dart>('loom_mesh_run');
 
-  /// Of the last loom_mesh_run() with `activity`: means of the absolute values that cells
+  /// Activity of the last loom_mesh_run() with `activity`: means of the absolute values that cells
   /// committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is
   /// transferred. One thread at a time.
   late final loom_mesh_activity =
@@ -3393,9 +3394,9 @@ class LoomLibrary {
   late final loom_kmeans =
       library.lookupFunction<_loom_kmeans_native, _loom_kmeans_dart>('loom_kmeans');
 
-  /// How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean
-  /// distance a to the others of the group and the least mean distance b to another one (Rousseeuw,
-  /// 1987). Errors: invalid_argument.
+  /// The silhouette of groups, -1 to 1: the mean over all points of (b - a) / max(a, b). a is the
+  /// mean distance to the others of the group, and b the least mean distance to another group
+  /// (Rousseeuw, 1987). Errors: invalid_argument.
   late final loom_silhouette =
       library.lookupFunction<_loom_silhouette_native, _loom_silhouette_dart>('loom_silhouette');
 
@@ -3410,9 +3411,9 @@ class LoomLibrary {
   late final loom_linkage_of_distances =
       library.lookupFunction<_loom_linkage_of_distances_native, _loom_linkage_of_distances_dart>('loom_linkage_of_distances');
 
-  /// Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0:
-  /// those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument
-  /// (merges that are none).
+  /// Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0
+  /// means those that merge at `threshold` or nearer. `*out` is transferred. Errors:
+  /// invalid_argument (invalid merges).
   late final loom_linkage_cut =
       library.lookupFunction<_loom_linkage_cut_native, _loom_linkage_cut_dart>('loom_linkage_cut');
 
@@ -3426,9 +3427,9 @@ class LoomLibrary {
   late final loom_group_tensors =
       library.lookupFunction<_loom_group_tensors_native, _loom_group_tensors_dart>('loom_group_tensors');
 
-  /// Of masks [models, samples], uint8, 1 where a model was right: pairs that cover at least
-  /// `least` of the samples, as float64 [pairs, 4]: a, b, share that one has right, share that both
-  /// have. Best first. `*out` is transferred.
+  /// Pairs of models that cover at least `least` of the samples, by masks [models, samples], uint8,
+  /// 1 where a model was right. They are float64 [pairs, 4]: a, b, share that one has right, share
+  /// that both have. Best first. `*out` is transferred.
   late final loom_complementary_pairs =
       library.lookupFunction<_loom_complementary_pairs_native, _loom_complementary_pairs_dart>('loom_complementary_pairs');
 
@@ -3464,17 +3465,17 @@ class LoomLibrary {
   late final loom_model_file_open =
       library.lookupFunction<_loom_model_file_open_native, _loom_model_file_open_dart>('loom_model_file_open');
 
-  /// The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
-  /// used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
-  /// they are copied.
+  /// The same for a file in memory, which errors call `name`; null means "the bytes". borrow 1:
+  /// they are used in place. Then they begin at a multiple of 64 bytes, and outlive `*out`. borrow
+  /// 0: they are copied.
   late final loom_model_file_open_memory =
       library.lookupFunction<_loom_model_file_open_memory_native, _loom_model_file_open_memory_dart>('loom_model_file_open_memory');
 
-  /// One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at,
-  /// type, settings, in, out, notes, parameters}] in depth-first order, parents first, tensors
-  /// [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers,
-  /// width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
-  /// transferred: loom_free().
+  /// One object. Its keys are format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers,
+  /// tensors and decoder. layers: [{depth, at, type, settings, in, out, notes, parameters}] in
+  /// depth-first order, parents first. tensors: [{name, dtype, shape, bytes}]. decoder: null for a
+  /// network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab,
+  /// context, tokenizer_tokens}. `*out` is transferred: loom_free().
   late final loom_model_file_json =
       library.lookupFunction<_loom_model_file_json_native, _loom_model_file_json_dart>('loom_model_file_json');
 

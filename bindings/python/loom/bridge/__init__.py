@@ -36,10 +36,10 @@ def absorb(
 
     example_inputs: an array, or a tuple of them, in the order of the model's arguments; the first
     axis of each is the batch, and any batch may be asked later. plan_only: returns the Plan, whose
-    `problems` are all that has no rule; nothing is built. The engine has to agree with the model
-    within |a - b| <= abs_tol + rel_tol |b|, and with itself in a fresh process bit for bit
-    (`fresh_process`); the Network's `proof` tells, and its .entity file carries it. Of a module of
-    PyTorch that trains, one step of SGD has to change each parameter as it does there.
+    `problems` are all that has no rule; nothing is built. The engine must agree with the model
+    within |a - b| <= abs_tol + rel_tol |b|. It must agree with itself in a fresh process bit for
+    bit (`fresh_process`). The Network's `proof` has the results, and its .entity file stores it.
+    For a PyTorch module that trains, one step of SGD must change each parameter as it does there.
 
     Models of LightGBM and XGBoost may be files as well, by their paths: the library reads them.
     Without example_inputs they and estimators of scikit-learn are asked with rows made up here.
@@ -50,8 +50,8 @@ def absorb(
     model.safetensors, tokenizer.json), for `loom convert` and others. Classes that the loader does
     not know become a Network of ids [1, T], as many as the example has, and logits [1, T, vocab].
 
-    Raises Unabsorbable (an UnsupportedError) with every problem, InvalidArgumentError where the
-    inputs or the kind of the model do not fit, and ArithmeticError where the proof fails.
+    Raises Unabsorbable (an UnsupportedError) with every problem. It raises InvalidArgumentError if
+    the inputs or the kind of the model do not fit, and ArithmeticError if the proof fails.
     """
     inputs = _listed(example_inputs)
     if isinstance(model, (str, os.PathLike)):
@@ -138,7 +138,7 @@ def _planet_of(model: Any) -> Any:
     if "flax" in bases or ("jax" in sys.modules and callable(model)):
         return _jax
     raise InvalidArgumentError(
-        f"{type(model).__module__}.{type(model).__qualname__} is no model that can be absorbed: "
+        f"{type(model).__module__}.{type(model).__qualname__} is not a model that can be absorbed: "
         "give a torch.nn.Module, a Keras model, a fitted estimator of scikit-learn, LightGBM or "
         "XGBoost, a function of JAX or a module of flax"
     )

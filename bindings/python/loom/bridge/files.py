@@ -7,7 +7,8 @@ from ..errors import BadFileError, InvalidArgumentError, NotFoundError
 
 
 def read_file(path: str) -> Any:
-    """The booster in a file of LightGBM (text) or XGBoost (JSON, UBJSON), told by its first bytes.
+    """The booster in a file of LightGBM (text) or XGBoost (JSON, UBJSON), recognized by its first
+    bytes.
 
     The library itself reads it, as a proof needs what it says. Raises NotFoundError where there is
     no such file, InvalidArgumentError where the library is not installed, BadFileError for others.

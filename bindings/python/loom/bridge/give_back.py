@@ -118,15 +118,16 @@ _KERAS_RULES: Dict[str, Callable[[_Cell, Any], Any]] = {
 
 
 def _cells_of(network: Any, description: Dict[str, Any], framework: Any, who: str) -> List[_Cell]:
-    """The cells of a chain; UnsupportedError of what is none."""
+    """The cells of a chain. Raises UnsupportedError for other grids."""
     if network.info["normalizes"]:
         raise UnsupportedError(
-            "the network shifts and scales its inputs, which is no layer; save it as ONNX instead"
+            "the network shifts and scales its inputs, which is not a layer; "
+            "save it as ONNX instead"
         )
     known = {"loom", "grid", "input", "cells", "classes", "dtype", "ids", "state_dict"}
     more = sorted(set(description) - known)
     if more:
-        raise UnsupportedError(f"a network with {', '.join(more)} is no chain of layers")
+        raise UnsupportedError(f"a network with {', '.join(more)} is not a chain of layers")
     cells = [_Cell(network, each, framework, who) for each in description["cells"]]
     for cell in cells:
         for link in ("link", "shared_with", "share", "feedback", "children"):

@@ -98,8 +98,8 @@ def _constant(array: Any) -> Value:
 
 
 def _run(graph: JaxGraph, jaxpr: Any, consts: List[Value], inputs: List[Value]) -> List[Any]:
-    """The values of a jaxpr's outputs; None where a part of one has no rule, which is refused. All
-    that has none is told."""
+    """The values of a jaxpr's outputs; None if a part of one has no rule, which is refused. Every
+    part without a rule is reported."""
     values: Dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
     values.update(zip(jaxpr.invars, inputs))
 

@@ -1,7 +1,7 @@
-"""What the rules of JAX's primitives share: the table of them, values, and a plan on its way.
+"""Code that the rules of JAX's primitives share: the table of them, values, and a plan on its way.
 
-A value is an array that is known, or a name of the plan. What is only repeated along an axis is
-kept with extent 1 there (`shape`), since all element by element operations of ONNX broadcast; who
+A value is an array that is known, or a name of the plan. A value that is only repeated along an
+axis has extent 1 there (`shape`), since all element by element operations of ONNX broadcast; who
 needs the repetition asks full().
 """
 
@@ -39,7 +39,7 @@ LAZY = set(
 class Value(NamedTuple):
     """One of array and name. note: what ids went through, which a gather then reads."""
 
-    shape: List[Any]  # whole numbers; an open extent is a text
+    shape: List[Any]  # integers; an open extent is a text
     array: Any = None
     name: str = ""
     note: Optional[Tuple[Any, ...]] = None

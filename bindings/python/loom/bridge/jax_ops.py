@@ -130,7 +130,7 @@ def _(g: JaxGraph, x: Value, new_dtype: Any = None, **params: Any) -> Value:
     if x.array is not None:
         return Value(x.shape, array=np.asarray(x.array).astype(new_dtype))
     if kind in "iu" and x.note is None:
-        raise NotImplementedError("a conversion to whole numbers")
+        raise NotImplementedError("a conversion to integers")
     if kind == "f" and x.note == ("ids",):
         return Value(x.shape, name=g.op("Cast", x, to=1))
     return x
@@ -148,7 +148,7 @@ def _(g: JaxGraph, which: Value, *cases: Value, **params: Any) -> Value:
 
 
 def _finite(value: Value) -> Value:
-    """-inf behind a mask becomes a number whose exponential is zero as well."""
+    """-inf under a mask becomes a number whose exponential is zero as well."""
     if value.array is None:
         return value
     array = np.asarray(value.array)
@@ -186,7 +186,7 @@ def _repeated(g: JaxGraph, mine: Value, theirs: Value, axes: List[int], others: 
 
 
 def _merged(g: JaxGraph, value: Value, batch: int, *groups: int) -> Value:
-    """Each group of axes behind the batch as one."""
+    """Each group of axes after the batch as one."""
     shape, at = list(value.shape[:batch]), batch
     for count in groups:
         part = value.shape[at : at + count]

@@ -212,7 +212,7 @@ def _(
         index = g.plan.constant(np.asarray(places.array)[:, 0].astype(np.int64))
         return g.made(g.op("Gather", table, index, axis=int(axes[0])))
     if not rows or not (known or (places.note is not None and places.note[0] == "places")):
-        raise NotImplementedError("a gather that is no look-up of rows by ids of the input")
+        raise NotImplementedError("a gather that is not a look-up of rows by ids of the input")
     if known:
         array = np.asarray(places.array)
         if array.shape[-1] != 1:

@@ -152,7 +152,7 @@ _LINKS: Dict[str, Link] = {
 
 
 def _link(plan: Plan, words: List[str], raw: str) -> str:
-    """What an objective makes of the sums; words: "binary sigmoid:1". None: as they are."""
+    """The output of an objective for the sums; words: "binary sigmoid:1". None: as they are."""
     name = words[0] if words else "custom"
     options: Dict[str, str] = {}
     for word in words[1:]:

@@ -1,7 +1,8 @@
 """A Plan: what a model of another framework computes, as nodes of ONNX with their origins.
 
-Rules of a framework add nodes; what no rule covers becomes a Problem, and all of them are told at
-once. Nothing is guessed from shapes: a rule reads every attribute that it depends on, or refuses.
+Rules of a framework add nodes. An operation without a rule becomes a Problem, and all of them are
+reported at once. Nothing is guessed from shapes: a rule reads every attribute that it depends on,
+or refuses.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ OPSET = 20
 
 
 class Problem(NamedTuple):
-    """What of the source has no rule, and why."""
+    """A part of the source that has no rule, and the reason."""
 
     where: str  # the path of the module, "encoder.layers.0"
     what: str  # the class, operation or attribute
@@ -56,10 +57,10 @@ class Plan:
         self._graph = OnnxGraph()
         self._constants: Dict[Tuple[Any, ...], str] = {}
         self._taken: Set[str] = set()  # names of weights
-        # Where the parameters lie in memory that the operator under way is made of.
+        # The addresses of the parameters that the operator under way is made of.
         self.read: List[int] = []
-        # Of a framework that says which parameters train: their names, by where they are in memory.
-        # None: every constant is a parameter unless its rule says otherwise.
+        # Names of trainable parameters by their address, if the framework knows them. None means
+        # that every constant is a parameter unless its rule says otherwise.
         self.trainable: Optional[Dict[int, str]] = None
         self.source_parameters: Optional[int] = None  # that the source would train, of what is used
         self._seen: List[Tuple[int, int, int, Any]] = []  # arrays of the source: memory, and place
@@ -76,7 +77,7 @@ class Plan:
         return name
 
     def forget(self) -> None:
-        """What the operator before was made of."""
+        """The sources of the operator before."""
         self.read.clear()
         self._seen.clear()
 
@@ -86,11 +87,11 @@ class Plan:
         self._seen.append((start, start + max(array.nbytes, 1), place, array))
 
     def constant(self, value: Any, *, parameter: bool = True, places: Sequence[int] = ()) -> str:
-        """float64 becomes float32, whole numbers int64. Equal tensors are one, but for those that
+        """float64 becomes float32, integers become int64. Equal tensors are one, but for those that
         are made of other parameters: layers that begin as copies learn apart.
 
-        parameter: it trains, if the framework does not say otherwise. places: where the parameters
-        lie that it is a copy of; views of their arrays are known without.
+        parameter: it trains, if the framework does not say otherwise. places: the addresses of the
+        parameters that it is a copy of; views of their arrays are known without.
         """
         array = np.asarray(value)
         made_of = sorted(set(places) or self._places_of(array))

@@ -32,7 +32,7 @@ _HERE = "native, engine"
 
 
 def ask(network: Network, inputs: Sequence[Any]) -> List[Any]:
-    """What the network says, as a list of arrays, one for each output."""
+    """The outputs of the network, as a list of arrays."""
     given = {port.name: array for port, array in zip(network.inputs, inputs)}
     samples = inputs[0].shape[0] if inputs[0].ndim else 1
     with network.session(max_batch=max(1, samples)) as session:
@@ -93,7 +93,7 @@ class Proof:
 
     @property
     def rungs(self) -> Tuple[str, ...]:
-        """What was compared."""
+        """The compared values."""
         return tuple(self.report["rungs"].split(", "))
 
     @property
@@ -193,7 +193,7 @@ def _compared(
 
 
 def ask_fresh(program: str, *arguments: str) -> str:
-    """What a program prints in a fresh process, with this package to import."""
+    """The output of a program in a fresh process that can import this package."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
     ended = subprocess.run(
@@ -223,7 +223,7 @@ def _climb(network: Network, inputs: Sequence[Any], engine: str) -> None:
 
 
 def climb_fresh(path: str, arrays: str) -> None:
-    """What the fresh process does: prints the hashes of its two rungs as JSON."""
+    """The work of the fresh process: prints the hashes of its two rungs as JSON."""
     held = np.load(arrays)
     proof = verify_proof(path)
     wheel = ask(Network.load(path), [held[n] for n in held.files])

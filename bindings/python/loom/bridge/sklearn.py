@@ -35,7 +35,7 @@ def plan_of(estimator: Any) -> Plan:
 
 
 def native(estimator: Any, x: Any) -> Any:
-    """What the estimator itself says, in the form that the absorbed network does."""
+    """The result of the estimator itself, in the form of the absorbed network's."""
     if getattr(estimator, "voting", "") == "hard":
         return _hard_votes(estimator, x)
     regresses = is_regressor(estimator)

@@ -22,7 +22,7 @@ _ALIGNMENT = 64
 
 
 class _Payload:
-    """Pieces of bytes, each at a multiple of 64, and where each lies."""
+    """Pieces of bytes, each at a multiple of 64, and the position of each."""
 
     def __init__(self) -> None:
         self.bytes = bytearray()

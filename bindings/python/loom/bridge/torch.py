@@ -2,7 +2,7 @@
 
 Export sees what is executed: modules called twice, functions, views and branches taken. Parameters
 and buffers are read as they are at the time, in inference mode; the module's own mode is restored.
-Of a batch that is not open, what depends on no input (positions, masks) is computed by PyTorch.
+If the batch is fixed, PyTorch computes values that depend on no input (positions, masks).
 """
 
 import json

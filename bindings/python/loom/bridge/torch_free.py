@@ -24,7 +24,7 @@ from ..errors import UnsupportedError
 
 Rule = Callable[["Builder", "Layer", List["Value"]], Any]
 RULES: Dict[str, Rule] = {}
-# Keys of a description that are no fields of a layer.
+# Keys of a description that are not fields of a layer.
 _FRAME = {"at", "type", "disabled", "dtype", "shared_with", "link", "frozen", "children", "from"}
 _WIRING = {"inputs", "nodes", "outputs", "name"}
 BATCH = 2  # of the values that are shown to rules
@@ -39,7 +39,7 @@ def rule(*types: str) -> Callable[[Rule], Rule]:
 
 
 def _defaults() -> Dict[str, Dict[str, Any]]:
-    """Of each kind of layer the values that its fields have by default."""
+    """The default values of the fields of each kind of layer."""
     out: Dict[str, Dict[str, Any]] = {}
     for made in vars(kinds).values():
         if not (isinstance(made, type) and issubclass(made, LayerClass) and made.TYPE):
@@ -128,13 +128,13 @@ class Builder:
     # ---- nodes -----------------------------------------------------------------------------------
 
     def __call__(self, function: Any, *args: Any, **options: Any) -> Value:
-        """A call of a function; values stand anywhere in its arguments."""
+        """A call of a function; values may be anywhere in its arguments."""
         node = self.graph.call_function(function, _nodes(args), _nodes(options))
         with self.torch.no_grad():
             return Value(node, function(*_shown(args), **_shown(options)))
 
     def parts(self, values: Value) -> List[Value]:
-        """Of a call that gives several: each."""
+        """Each result of a call that returns several."""
         getitem = import_module("operator").getitem
         return [self(getitem, values, i) for i in range(len(values.shown))]
 
@@ -319,7 +319,7 @@ def _shown(value: Any) -> Any:
 
 
 def _target(path: str) -> str:
-    """Of a parameter's path the name in the module."""
+    """The name in the module for the path of a parameter."""
     cell, _, rest = path.partition("/")
     name = "cell_" + "_".join(re.findall(r"-?\d+", cell))
     return f"{name}.{rest.replace('/', '.')}" if rest else name

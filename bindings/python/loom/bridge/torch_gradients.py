@@ -1,8 +1,8 @@
 """The rung `gradients` of a proof: one step of SGD in the module and in the network, by name.
 
 Both train on the example with the loss mean((y - target)^2), y being the first output and the
-target random. What the step changed in each entry of the state_dict is held to what it changes in
-the module in double precision. The module is copied; its dropout is off in the copy.
+target random. The change of each entry of the state_dict is compared with that of the module in
+double precision. The module is copied; its dropout is off in the copy.
 """
 
 import copy
@@ -19,7 +19,7 @@ from .torch_state import values_of
 
 # At this rate a step is the gradient: what was there before is lost beside it.
 _RATE = 1e6
-# Of the largest of a tensor; or this many times what the module itself is off in float32.
+# A share of the largest value of a tensor; or a multiple of the module's own error in float32.
 _OFF, _TIMES = 1e-4, 10.0
 # Gradients below this part of the network's largest have no digit in float32.
 _NONE = 1e-6
@@ -27,7 +27,7 @@ _TRIES = 3
 
 
 class Gradients(NamedTuple):
-    """What the rung found."""
+    """The result of the comparison."""
 
     held: bool
     compared: int  # tensors

@@ -1,4 +1,4 @@
-"""What the rules of PyTorch's operations share: the table of them, and a plan on its way."""
+"""Code that the rules of PyTorch's operations share: the table of them, and a plan on its way."""
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
@@ -47,7 +47,7 @@ class Graph:
         return self.plan.constant(np.float32(value), parameter=False)
 
     def places(self, node: Any) -> List[int]:
-        """Where in memory the parameters lie that a known tensor is, or is made of."""
+        """The addresses of the parameters that a known tensor is, or is made of."""
         return self.made_of.get(node) or [int(self.arrays[node].data_ptr())]
 
     def trains(self, node: Any) -> bool:

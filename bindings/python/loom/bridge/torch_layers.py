@@ -1,4 +1,4 @@
-"""What layers of rows and sequences become in PyTorch; containers and Graphs."""
+"""Layers of rows and sequences in PyTorch; containers and Graphs."""
 
 import math
 import warnings

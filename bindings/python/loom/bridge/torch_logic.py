@@ -8,7 +8,7 @@ from .torch_graph import Graph, rule
 
 
 def _is_truth(value: Any) -> bool:
-    """Of a tensor, whether it holds booleans."""
+    """Whether a tensor holds booleans."""
     return hasattr(value, "meta") and str(value.meta["val"].dtype) == "torch.bool"
 
 
@@ -60,14 +60,14 @@ for _torch_name, _onnx_name in _LOGIC.items():
     @rule(f"aten.{_torch_name}.default", f"aten.{_torch_name}.Tensor")
     def _(g: Graph, a: Any, b: Any, _name: str = _onnx_name) -> str:
         if not (_is_truth(a) and _is_truth(b)):
-            raise NotImplementedError("logic of what is no boolean")
+            raise NotImplementedError("logic of values that are not boolean")
         return g.op(_name, truth(g, a), truth(g, b))
 
 
 @rule("aten.logical_not.default", "aten.bitwise_not.default")
 def _(g: Graph, a: Any) -> str:
     if not _is_truth(a):
-        raise NotImplementedError("logic of what is no boolean")
+        raise NotImplementedError("logic of values that are not boolean")
     return g.op("Not", truth(g, a))
 
 

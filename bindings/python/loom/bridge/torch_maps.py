@@ -1,4 +1,4 @@
-"""What layers of maps [batch, channels, extents] become in PyTorch, and those that move values."""
+"""Layers of maps [batch, channels, extents] in PyTorch, and layers that move values."""
 
 from itertools import product as all_of
 from typing import Any, List, Sequence, Tuple
@@ -135,7 +135,7 @@ class _Windows:
 
 
 def _sums(b: Builder, c: Layer, x: Value, windows: _Windows) -> Value:
-    """Of each channel's windows: a convolution with ones."""
+    """Sums over the windows of each channel: a convolution with ones."""
     conv = getattr(b.functions, f"conv{windows.axes}d")
     flat = b(b.torch.flatten, x, 0, 1)
     ones = b.constant(c, "ones", np.ones([1, 1, *windows.kernel], dtype=np.float32))
@@ -230,7 +230,7 @@ def _(b: Builder, c: Layer, xs: List[Value]) -> Value:
 
 
 def _place(mode: str, i: int, n: int) -> int:
-    """Of a place outside of [0, n) the one inside whose value it has."""
+    """The index inside [0, n) whose value an outside index has."""
     if mode == "edge":
         return min(max(i, 0), n - 1)
     if mode == "wrap" or n == 1:
@@ -302,7 +302,7 @@ def _(b: Builder, c: Layer, xs: List[Value]) -> Value:
     rank = max(len(shape), len(x.shape))
     own = [1] * (rank - len(x.shape)) + x.shape
     wanted = [1] * (rank - len(shape)) + shape
-    out: List[Any] = [w if w != 1 else -1 for w in wanted]  # -1: as the input has it
+    out: List[Any] = [w if w != 1 else -1 for w in wanted]  # -1 means as in the input
     out = [1 if o == -1 and i < rank - len(x.shape) else o for i, o in enumerate(out)]
     if len(xs) > 1 and own[0] == 1 and wanted[0] == 1:
         out[0] = b.batch_of(xs[1])

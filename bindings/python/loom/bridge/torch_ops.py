@@ -383,7 +383,7 @@ def _(g: Graph, x: Any, dim: int, half_to_float: Any = None) -> str:
 
 
 def _untrained(g: Graph, values: Any) -> str:
-    """Numbers that are no weights, as a mask: only initializers are trained."""
+    """Numbers that are not weights, such as a mask: only initializers are trained."""
     return g.op("Identity", g.plan.constant(values, parameter=False))
 
 

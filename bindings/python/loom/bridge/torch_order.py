@@ -1,7 +1,7 @@
 """Rules for what PyTorch reads or writes at places that depend on an input: sorts, gathers, grids.
 
-An order is a mask: which value of a row has which rank. What is read at computed places is a sum
-over all places, with weights of which most are 0. Masks pass no gradient on, so that the gradient
+An order is a mask: which value of a row has which rank. A read at computed indices is a sum over
+all indices, with weights that are mostly 0. Masks pass no gradient on, so that the gradient
 reaches the values that were chosen, and of grids the weights, as in PyTorch. The masks of a row of
 n values have n * n elements.
 """
@@ -56,7 +56,8 @@ def _chosen(g: Graph, mask: str, values: str, rank: int) -> str:
 
 
 def _ranks(g: Graph, rows: str, n: int, rank: int, largest: bool) -> str:
-    """How many values of its row come before each; of equal ones, those that stand first do."""
+    """How many values of its row come before each; among equal values, the first one comes
+    first."""
     own, other = _over(g, rows, rank), _over(g, rows, rank - 1)
     before = np.tri(n, k=-1)
     total = None

@@ -218,7 +218,7 @@ def _(g: Graph, x: Any, n: Any = None, dim: int = -1, norm: Optional[str] = None
     half, extent = g.fixed(x, dim), g.fixed(g.node, dim)
     if half != extent // 2 + 1:
         raise NotImplementedError("a transform that cuts or pads its input")
-    # Of the places that are not there the values are the conjugates of others.
+    # The values at the missing positions are the conjugates of others.
     weights = np.full((half, 1), 2.0)
     weights[0] = 1
     if extent % 2 == 0:

@@ -57,11 +57,11 @@ def _recurrence(
         constants = [
             g.plan.constant(np.stack(m), places=[at for n in names for at in g.places(n)])
             for m, names in zip(mats, sources)
-            if m is not mats[2] or (biased and not halves)  # zeros are no biases
+            if m is not mats[2] or (biased and not halves)  # zeros are not biases
         ]
         if halves:
             constants.append(g.op("Concat", *halves, axis=1))
-        if begin:  # behind the biases and the lengths
+        if begin:  # after the biases and the lengths
             constants += [""] * (4 - len(constants))
             constants += [_rows(g, state, layer * directions, directions) for state in begin]
         outputs = 3 if kind == "LSTM" else 2

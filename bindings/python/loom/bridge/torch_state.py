@@ -25,7 +25,7 @@ _PIECE = re.compile(r"(\(.*?\)/[^\[]+)(?:\[(\d+):([\dx]*):([-\dx]*)\])?")
 
 
 class Parameter(NamedTuple):
-    """Of a network."""
+    """A parameter of a network."""
 
     path: str
     begin: int  # of its first value among all of the network
@@ -71,7 +71,7 @@ class Marks:
         return self.torch.from_numpy(bits.view(np.float32)).reshape(tensor.shape)
 
     def of(self, tensor: Any) -> Any:
-        """What stands in the place of a tensor."""
+        """The tensor that replaces a tensor."""
         return self.tensors.get(int(tensor.data_ptr()), tensor)
 
     def found(self, network: Any) -> Tuple[Any, List[Parameter]]:
@@ -164,7 +164,7 @@ def _runs(own: Any, which: Any) -> Iterator[Any]:
         part = own[first:last]
         if last - first == 1 and own.ndim > 1:
             part = part[0]
-        elif _strides(part) is None:  # rows alike that are no views by themselves
+        elif _strides(part) is None:  # equal rows that are not views by themselves
             part, last = own[first], first + 1
         yield part
         first = last
@@ -199,7 +199,7 @@ def values_of(network: Any, text: str) -> Any:
 
 
 def wrong_of(network: Any, names: Dict[str, str], marks: Any, prefix: str) -> str:
-    """What of the source's numbers the network does not have where the names say; "": nothing."""
+    """The numbers of the source that the network lacks under their names; "": nothing."""
     for name, tensor in marks.names.items() if names else ():
         text = names.get(name[len(prefix) :])
         wanted = tensor.detach().cpu().float().numpy()

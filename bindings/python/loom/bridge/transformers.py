@@ -107,7 +107,7 @@ def absorb_language_model(
 
 
 class _Plan:
-    """Of a model that is read whole: only its problems."""
+    """Only the problems of a model that is read in full."""
 
     def __init__(self, problems: List[Problem]) -> None:
         self.problems = problems
@@ -152,7 +152,7 @@ def write_folder(model: Any, folder: str, tokenizer: Any = None) -> None:
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is None:
         raise InvalidArgumentError(
-            f"{type(tokenizer).__name__} is no fast tokenizer of transformers: it has no "
+            f"{type(tokenizer).__name__} is not a fast tokenizer of transformers: it has no "
             "tokenizer.json"
         )
     with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as file:

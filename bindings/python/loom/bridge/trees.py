@@ -44,7 +44,7 @@ def floor32(thresholds: Any) -> Any:
 
 
 def leaf_values(plan: Plan, taken: str, yes: Any, no: Any, inner: Any, values: Any) -> str:
-    """What the leaves that are reached hold, [n, outputs]; values [nodes, outputs].
+    """The values of the reached leaves, [n, outputs]; values [nodes, outputs].
 
     taken [n, tests]: 1 where the test of inner[i] holds, 0 where not; yes and no [nodes]: the child
     for each case.
@@ -76,7 +76,8 @@ def _paths(yes: Any, no: Any, inner: Any) -> Any:
 
 
 class Forest:
-    """Sums trees over one input x [n, features]. What several trees need is computed once."""
+    """Sums trees over one input x [n, features]. Values that several trees need are computed
+    once."""
 
     def __init__(self, plan: Plan, x: str, features: int, reading: Reading) -> None:
         self._plan, self._x, self._features, self._reading = plan, x, features, reading

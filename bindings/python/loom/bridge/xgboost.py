@@ -88,7 +88,7 @@ def _plan(
     plan.origin = booster["name"]
     if booster["name"] == "gblinear":
         weights = np.array(booster["model"]["weights"], np.float64).reshape(width + 1, groups)
-        # Of several starts the linear booster takes the first.
+        # The linear booster takes the first of several starts.
         raw = plan.dense(x, weights[:-1].T, weights[-1] + start[0])
     else:
         raw, trees = _trees(plan, booster, x, width, start, rounds)

@@ -242,7 +242,7 @@ bool fits_beside(std::span<const Work> others, const Work& work, const AdapterRe
 Status bind(std::span<Work> works, Signature& signature,
             std::array<Binding, Signature::kMax>& storage) {
   signature = {};
-  const auto whole = [](const Operand& o) {
+  const auto all_of = [](const Operand& o) {
     return Binding{o.slice.buffer, 0, static_cast<uint64_t>(o.slice.buffer_bytes)};
   };
   const auto each = [&](auto&& f) {
@@ -255,7 +255,7 @@ Status bind(std::span<Work> works, Signature& signature,
     enough = enough && signature.count < Signature::kMax;
     if (!enough) return;
     o.binding = signature.count;
-    storage[static_cast<size_t>(signature.count++)] = whole(o);
+    storage[static_cast<size_t>(signature.count++)] = all_of(o);
   };
   each([&](Operand& o) {
     o.alone = o.bound() && o.view == Operand::View::quads;

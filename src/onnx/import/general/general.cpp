@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "layers/core/fields.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 namespace {
@@ -18,17 +19,18 @@ constexpr int64_t kMinGeneral = 7, kMaxGeneral = 28;
 // Values that a model may make beyond its own, and how often each of its own may be copied.
 constexpr int64_t kFree = int64_t{1} << 21;
 
-// Operators that take whole numbers and truths as they take floats: they change no value.
+// Operators that take integers and booleans as they take floats: they change no value.
 bool moves_only(std::string_view op) {
-  constexpr std::string_view kOps[] = {"Transpose", "Slice",  "Split", "Concat",
-                                       "Expand",    "Gather", "Tile",  "output"};
+  constexpr std::string_view kKinds[] = {"view",   "transpose", "slice",
+                                         "concat", "expand",    "gather"};
   const evaluate::LayerName layer = layer_of(op);
-  return layer.kind == "view" || (layer.kind == "same" && layer.function.empty()) ||
-         std::ranges::find(kOps, op) != std::end(kOps);
+  return (layer.kind == "same" && layer.function.empty()) ||
+         std::ranges::find(kKinds, layer.kind) != std::end(kKinds) || op == "Split" ||
+         op == "Tile" || op == "output";
 }
 
-// The largest whole number up to which values of a type are computed as they are: that of the type,
-// or that of a float, whose sums stay whole.
+// The largest integer up to which values of a type are exact: that of the type, or that of a float,
+// whose sums stay exact.
 double max_of(OnnxType type) {
   switch (type) {
     case OnnxType::boolean: return 1;
@@ -42,27 +44,40 @@ double max_of(OnnxType type) {
 
 }  // namespace
 
-Error GraphImport::refuse(const OnnxNode& n, std::string_view reason) const {
-  return refused(cat("node '", printable(n.name), "' (", printable(n.op), "): ", reason));
-}
-
-Error GraphImport::refused(std::string_view message) const {
-  return unsupported(
-      batch_ == open_batch_ ? with_open_batch(message, batch_) : std::string(message), where_);
-}
-
 Result<const GraphImport::Value*> GraphImport::value(const OnnxNode& n, size_t i) const {
-  if (!has_input(n, i)) return refuse(n, cat("input ", i, " is absent"));
-  const auto found = values_.find(n.inputs[i]);
-  if (found != values_.end()) return &found->second;
-  return refuse(n, cat("its input '", printable(n.inputs[i]),
-                       "' is made by no node before it, or is an output Loom does not compute"));
+  LOOM_ASSIGN(const ImportValue* found, input(n, i));
+  return static_cast<const Value*>(found);
 }
 
-bool GraphImport::learns(const OnnxNode& n, size_t i) const {
-  if (!has_input(n, i)) return false;
-  const Origin from = origins_.of(n.inputs[i]);
-  return from == Origin::weight || (from == Origin::derived && !options_.for_training);
+const ImportValue* GraphImport::find(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+std::vector<int64_t> GraphImport::extents(const ImportValue& computed) const {
+  const auto& x = static_cast<const Value&>(computed);
+  return x.scalar ? std::vector<int64_t>() : axis_extents(x.shape);
+}
+
+Status GraphImport::define_constant(const OnnxNode& n, ImportValue value) {
+  Value out;
+  static_cast<ImportValue&>(out) = std::move(value);
+  return define(n, std::move(out));
+}
+
+Status GraphImport::define_same(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value* x, value(n, 0));
+  return define(n, *x);
+}
+
+// Exporters give one tensor a second name by an Identity.
+int64_t GraphImport::folded_source(const OnnxNode& n) {
+  if (layer_of(n.op).kind == "same") return values_.find(n.inputs[0])->second.source;
+  return source_of(n, n.op);
+}
+
+void GraphImport::add_own_operators(std::vector<std::string>& names) const {
+  for (const Row& row : rows()) add_names(row.op, names);
 }
 
 bool GraphImport::stays_number(const OnnxNode& n, size_t i) {
@@ -78,30 +93,10 @@ ItemParam GraphImport::param(const OnnxNode& n, size_t i, std::string path, cons
   return made;
 }
 
-Result<ConstantRef> GraphImport::constant(const OnnxNode& n, size_t i) {
-  LOOM_ASSIGN(const Value* v, value(n, i));
-  if (v->constant != nullptr) return v->constant;
-  if (v->tensor == nullptr)
-    return refuse(n, cat("its input '", printable(n.inputs[i]), "' must be a constant"));
-  left_ -= v->tensor->count();
-  if (left_ < 0) return refuse(n, "the model copies its values too often");
-  LOOM_ASSIGN(Constant made, constant_of(*v->tensor));
-  return std::make_shared<const Constant>(std::move(made));
-}
-
-Result<std::vector<int64_t>> GraphImport::list(const OnnxNode& n, size_t i,
-                                               std::string_view attribute,
-                                               std::vector<int64_t> otherwise) {
-  if (!has_input(n, i)) return attribute_list(n, attribute, std::move(otherwise));
-  LOOM_ASSIGN(const ConstantRef c, constant(n, i));
-  if (c->dims.size() != 1 || c->count() > 64) return refuse(n, cat("input ", i, " must be a list"));
-  return c->integers();
-}
-
 Result<GraphImport::Value> GraphImport::constant_stream(const OnnxNode& n, const Constant& c,
                                                         bool trained) {
   if (c.count() > left_)
-    return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
+    return refuse(n, "the model makes far more values than it holds; that is not supported");
   left_ -= c.count();
   if (c.dims.size() > static_cast<size_t>(Shape::kMaxRank) || c.count() < 1)
     return refuse(n, cat("a constant of ", c.dims.size(), " axes and ", c.count(), " values"));
@@ -142,7 +137,7 @@ Result<GraphImport::Value> GraphImport::stream(const OnnxNode& n, size_t i) {
     return *v;
   }
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
-  if (!is_float(c->type)) return refuse(n, "computes with whole numbers beside computed values");
+  if (!is_float(c->type)) return refuse(n, "computes with integers beside computed values");
   if (!is_shared_node(n, i, *c)) {
     LOOM_ASSIGN(const Value made, constant_stream(n, *c, learns(n, i)));
     if (c->count() == 1 && learns(n, i))
@@ -171,12 +166,13 @@ Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,
   for (const Value& v : inputs) {
     made.from.push_back(v.at);
     shapes.push_back(v.shape);
-    // An Input reads no values of what it stands behind.
+    // An Input reads no values of its source.
     if (ids_ && v.at == GraphValue{} && kind != LayerKind::input && !takes_ids(made.layer))
       return refuse(n, "computes with the ids of the input; only an embedding reads ids");
   }
   Result<std::vector<Shape>> out = infer_all(made.layer, shapes);
   if (!out.ok()) return refuse(n, out.error().message);
+  compare_layer(made.layer, made.params, shapes, *out);
   made.bound = bound_of(made, inputs);
   nodes_.push_back(std::move(made));
   Value v;
@@ -202,7 +198,7 @@ Status GraphImport::define(const OnnxNode& n, Value value, size_t output) {
     made.name = n.outputs[output];
   }
   if (!values_.emplace(n.outputs[output], std::move(value)).second)
-    return refuse(n, cat("its output '", printable(n.outputs[output]), "' stands twice"));
+    return refuse(n, cat("its output '", printable(n.outputs[output]), "' occurs twice"));
   return {};
 }
 
@@ -217,8 +213,8 @@ double GraphImport::bound(const Value& v) const {
   return v.at.node >= 0 ? nodes_[static_cast<size_t>(v.at.node)].bound : -1;
 }
 
-// How large the values of a node may be, from how large those are that it reads. It is what tells
-// that whole numbers stay exact, and that a difference is a number.
+// A bound of the values of a node, from the bounds of its inputs. It shows that integers stay
+// exact, and that a difference is a number.
 double GraphImport::bound_of(const GraphNode& made, const std::vector<Value>& inputs) const {
   const LayerKind kind = made.layer.def->kind;
   if (kind == LayerKind::constant) {
@@ -259,68 +255,37 @@ std::span<const GraphImport::Row> GraphImport::rows() {
   using G = GraphImport;
   // clang-format off
   static constexpr Row kRows[] = {
-      {"Attention", &G::attention_node}, {"If", &G::if_node}, {"same", &G::same_node},
-      {"Cast", &G::cast_node},
+      {"Attention", &G::attention_node}, {"If", &G::if_node},
       {"SplitToSequence", &G::split_to_list_node}, {"SequenceConstruct", &G::make_list_node},
       {"SequenceAt", &G::list_item_node}, {"SequenceLength", &G::list_length_node},
       {"SequenceInsert", &G::change_list_node}, {"SequenceErase", &G::change_list_node},
-      {"ConcatFromSequence", &G::join_list_node}, {"Shape", &G::shape_node},
-      {"Size", &G::shape_node}, {"view", &G::reshape_node},
-      {"Transpose", &G::transpose_node}, {"Slice", &G::slice_node}, {"Split", &G::split_node},
-      {"Concat", &G::concat_node}, {"Expand", &G::expand_node}, {"Gather", &G::gather_node},
-      {"GatherND", &G::gather_nd_node}, {"binary", &G::binary_node}, {"Pow", &G::pow_node},
-      {"Clip", &G::clip_node}, {"activation", &G::leaky_node}, {"Gelu", &G::gelu_node},
-      {"HardSigmoid", &G::hard_sigmoid_node}, {"Softmax", &G::softmax_node},
-      {"LogSoftmax", &G::softmax_node}, {"reduce", &G::reduce_node}, {"Einsum", &G::einsum_node},
-      {"MatMul", &G::matmul_node}, {"Gemm", &G::gemm_node}, {"conv", &G::conv_node},
-      {"pool", &G::pool_node}, {"BatchNormalization", &G::batch_norm_node},
+      {"ConcatFromSequence", &G::join_list_node}, {"Size", &G::size_node},
+      {"Split", &G::split_node}, {"GatherND", &G::gather_nd_node}, {"binary", &G::binary_node},
+      {"Pow", &G::pow_node}, {"Clip", &G::clip_node}, {"activation", &G::leaky_node},
+      {"HardSigmoid", &G::hard_sigmoid_node}, {"reduce", &G::reduce_node},
+      {"Einsum", &G::einsum_node}, {"pool", &G::pool_node},
       {"InstanceNormalization", &G::instance_norm_node}, {"norm layer", &G::layer_norm_node},
       {"Pad", &G::pad_node}, {"blocks", &G::blocks_node}, {"compare", &G::compare_node},
-      {"logic", &G::logic_node}, {"Where", &G::where_node}, {"CumSum", &G::sum_so_far_node},
-      {"round", &G::round_node}, {"sine", &G::sine_node}, {"arg", &G::arg_node},
-      {"OneHot", &G::one_hot_node}, {"GatherElements", &G::gather_elements_node},
-      {"LRN", &G::lrn_node}, {"Tile", &G::tile_node}, {"Trilu", &G::trilu_node},
-      {"resize", &G::resize_node}, {"recurrent", &G::recurrent_node},
+      {"logic", &G::logic_node}, {"CumSum", &G::sum_so_far_node}, {"round", &G::round_node},
+      {"sine", &G::sine_node}, {"arg", &G::arg_node}, {"OneHot", &G::one_hot_node},
+      {"GatherElements", &G::gather_elements_node}, {"LRN", &G::lrn_node}, {"Tile", &G::tile_node},
+      {"Trilu", &G::trilu_node}, {"resize", &G::resize_node},
   };
   // clang-format on
   return kRows;
 }
 
 bool GraphImport::is_computed_by_row(const std::string& op) {
-  return expr_knows(op, 1) || handler_of(rows(), op) != nullptr;
+  return expr_knows(op, 1) || handler_of(rows(), op) != nullptr ||
+         handler_of(readers(), op) != nullptr;
 }
 
-Status GraphImport::fold_node(const OnnxNode& n) {
-  std::vector<ConstantRef> inputs;
-  for (size_t i = 0; i < n.inputs.size(); ++i) {
-    inputs.push_back(nullptr);
-    if (!has_input(n, i)) continue;
-    LOOM_ASSIGN(inputs.back(), constant(n, i));
-  }
-  Result<Constant> made = fold(n, opset_, inputs);
-  if (!made.ok()) return refused(made.error().message);
-  left_ -= static_cast<int64_t>(made->values.size());
-  if (left_ < 0)
-    return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
-  Value out;
-  out.constant = std::make_shared<const Constant>(std::move(*made));
-  if (layer_of(n.op).kind ==
-      "same") {  // Identity, by which exporters give one tensor a second name
-    LOOM_ASSIGN(const Value* first, value(n, 0));
-    out.source = first->source;
-  } else {
-    out.source = source_of(n, n.op);
-  }
-  return define(n, std::move(out));
-}
-
-// Whether a node is folded as it stands, as tensors: not what only moves or names constants, nor
-// what has an extent for each sample of an open batch.
+// Whether a node is folded as tensors. Nodes that only move or name constants are not, nor those
+// that have an extent for each sample of an open batch.
 bool GraphImport::folds_as_tensors(const OnnxNode& n) const {
   if (!(options_.folder || folds_tensors(n)) || folds(n) || moves_only(n.op)) return false;
-  constexpr std::string_view kOwn[] = {"Shape", "Size"};
-  if (std::ranges::find(kOwn, n.op) != std::end(kOwn) || layer_of(n.op).kind == "same" ||
-      n.op.find("Sequence") != n.op.npos)
+  const std::string_view kind = layer_of(n.op).kind;
+  if (kind == "shape" || kind == "same" || n.op == "Size" || n.op.find("Sequence") != n.op.npos)
     return false;
   return std::ranges::none_of(n.inputs, [&](const std::string& name) {
     const auto found = values_.find(name);
@@ -331,8 +296,8 @@ bool GraphImport::folds_as_tensors(const OnnxNode& n) const {
   });
 }
 
-// Constants by rows of operators, or by the interpreter of whoever imports. What they make is
-// copied as weights are.
+// Constants by rows of operators, or by the interpreter of the caller. The results are copied like
+// weights.
 Status GraphImport::fold_as_tensors(const OnnxNode& n) {
   std::vector<OnnxTensor> made;
   made.reserve(n.inputs.size());
@@ -367,7 +332,7 @@ Status GraphImport::fold_as_tensors(const OnnxNode& n) {
 // An Expand of different numbers to every sample of an open batch: a node, which knows how many
 // there are.
 bool GraphImport::grows_with_batch(const OnnxNode& n) const {
-  if (n.op != "Expand" || batch_ != open_batch_) return false;
+  if (layer_of(n.op).kind != "expand" || batch_ != open_batch_) return false;
   const Result<const Value*> x = value(n, 0), to = value(n, 1);
   if (!is_float((*x)->type)) return false;  // places: no node reads them
   const auto holds_batch = [&](const Value& v) {
@@ -379,25 +344,6 @@ bool GraphImport::grows_with_batch(const OnnxNode& n) const {
   const bool varies =
       (*x)->tensor != nullptr ? (*x)->tensor->count() > 1 : (*x)->constant->values.size() > 1;
   return varies && holds_batch(**to);
-}
-
-Result<OnnxType> GraphImport::checked(const OnnxNode& n) const {
-  if (!knows_operator(n.op)) {
-    std::vector<std::string> names;
-    for (const Row& row : rows()) add_names(row.op, names);
-    return refuse(n, cat("no layer computes this operator; read are elementwise functions, ",
-                         join(names, ", ")));
-  }
-  std::vector<OnnxType> types;
-  for (size_t i = 0; i < n.inputs.size(); ++i) {
-    types.push_back(OnnxType::undefined);
-    if (!has_input(n, i)) continue;
-    LOOM_ASSIGN(const Value* v, value(n, i));
-    types.back() = v->type;
-  }
-  const Result<OnnxType> type = check_node(n, opset_, types);
-  if (!type.ok()) return refuse(n, type.error().message);
-  return *type;
 }
 
 // Training changes weights, and not what was made of them: functions of weights stay nodes, and so
@@ -412,23 +358,18 @@ Status GraphImport::node(const OnnxNode& n) {
   with_weights_ = 0;
   if (!n.domain.empty() && n.domain != "ai.onnx")
     return refuse(n, cat("the domain '", printable(n.domain), "' is not read"));
-  if (n.op == "CastLike") {
+  if (is_cast_like(n)) {
     LOOM_ASSIGN(const OnnxType like, checked(n));
     return node(cast_of(n, like));
   }
-  bool known = !n.inputs.empty();
-  for (size_t i = 0; i < n.inputs.size(); ++i) {
-    if (!has_input(n, i)) continue;
-    LOOM_ASSIGN(const Value* v, value(n, i));
-    known = known && v->is_constant();
-  }
+  LOOM_ASSIGN(bool known, all_known(n));
   if (n.op == "If") return if_node(n);
   known = known && !stays_nodes(n);
   if (known && folds_as_tensors(n)) return fold_as_tensors(n);
   LOOM_ASSIGN(result_, checked(n));
-  if (n.op == "Constant") return same_node(n);
   LOOM_TRY(check_lists(n));
   if (known && folds(n) && !grows_with_batch(n)) return fold_node(n);
+  if (const ReaderRow* row = handler_of(readers(), n.op)) return (this->*row->read)(n);
   if (const Row* row = handler_of(rows(), n.op)) return (this->*row->handle)(n);
   if (expr_knows(n.op, 1)) return unary_node(n);
   return refuse(n, "is read where all its inputs are constants");
@@ -446,6 +387,7 @@ Result<ImportedNetwork> GraphImport::run() {
   again.folds_numbers_ = !alone;
   made = alone ? again.run() : again.walk();
   refusal_ = again.refusal_;
+  depends_on_batch_ = again.depends_on_batch_;
   return made;
 }
 

@@ -1,7 +1,7 @@
 // The general way into ONNX: every operator becomes a node of one Graph (layers/core/graph.hpp). It
 // is taken where the pattern-wise way (lower.hpp), whose layers are faster, finds no row of layers.
-// Constants are folded, shapes are those that the layers infer, nodes that nobody reads are
-// dropped. What has no node is refused by name. Room-private.
+// Constants are folded, shapes are those that the layers infer, unused nodes are dropped. An
+// operator without a node is refused by name. Room-private.
 #pragma once
 
 #include <array>
@@ -12,46 +12,37 @@
 #include <vector>
 
 #include "layers/core/graph.hpp"
-#include "onnx/import/lower/lower.hpp"
-#include "onnx/import/origins.hpp"
+#include "onnx/import/item.hpp"
+#include "onnx/import/reader/importer.hpp"
 
 namespace loom::core {
 
-class GraphImport {
+class GraphImport final : private Importer {
  public:
-  // fixed: what the file says that the batch is, to be read as if it left it open; 0: as it stands.
+  // fixed: the batch of the file, which is read as if the file left it open; 0 leaves the file
+  // unchanged.
   GraphImport(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options,
               int64_t open_batch, int64_t fixed = 0)
-      : model_(model),
-        where_(where),
-        options_(options),
-        open_batch_(open_batch),
-        fixed_(fixed),
-        origins_(model, options) {}
+      : Importer(model, where, options, open_batch), fixed_(fixed) {}
+  using Importer::depends_on_batch, Importer::refusal;
   Result<ImportedNetwork> run();
-  // Why run() failed.
-  Refusal refusal() const { return refusal_; }
   // Whether layers of the model read the same weights, which here stay one.
   static bool shares_weights(const OnnxModel& model);
 
  private:
   // A value of the graph: known while reading, or computed by a node.
-  struct Value {
-    ConstantRef constant;                // or
-    const OnnxTensor* tensor = nullptr;  // an initializer not read yet; or
-    GraphValue at{-2, 0};                // of a node, or the input
-    Shape shape;                         // that the node gives; a single number is [1]
-    bool scalar = false;                 // a single number without axes
-    OnnxType type = OnnxType::f32;       // as the graph says
-    // Values that lie between two samples along the axis that holds the batch; 0: all of that axis.
+  struct Value : ImportValue {
+    GraphValue at{-2, 0};  // of a node, or the input
+    Shape shape;           // that the node gives; a single number is [1]
+    bool scalar = false;   // a single number without axes
+    // The distance of two samples along the axis that holds the batch, in values. 0 if the axis is
+    // one sample.
     int64_t inner = 0;
-    std::string name;    // of the file, where a function may go into the layer that made it
-    int64_t source = 0;  // of a constant: a number for what it is made of in the file; 0: nothing
-    // What it is as a function of another value, value by value; null: not known.
+    std::string name;  // of the file, where a function may go into the layer that made it
+    // The value as an element-wise function of `base`. May be null: not known.
     ExprRef f;
     GraphValue base{-2, 0};
     std::shared_ptr<const std::vector<Value>> items;  // of a list; then it is nothing else
-    bool is_constant() const { return constant != nullptr || tensor != nullptr; }
     int rank() const { return scalar ? 0 : shape.rank(); }
   };
   struct GraphNode {
@@ -59,10 +50,10 @@ class GraphImport {
     std::vector<ItemParam> params;
     std::vector<GraphValue> from;
     double bound = -1;  // no value is larger in magnitude; below 0: not known
-    // Its activation was a node behind it: what it gives is no longer the base of functions.
+    // Its activation was a later node: its result is no longer the base of functions.
     bool activated = false;
-    // Of its parameters: a number for its kind, its place among the layers of its operator (those
-    // of both directions read the same tensors), and the tensors that they are made of.
+    // Identifies its parameters: a number for its kind, its index among the layers of its operator,
+    // and the tensors that they are made of. Both directions of a layer read the same tensors.
     int64_t source = 0;
     // The last name of what it gives, and whether another name of it is read as well.
     std::string name;
@@ -103,31 +94,23 @@ class GraphImport {
   // general.cpp: the walk
   Result<ImportedNetwork> walk();
   Status node(const OnnxNode& n);
-  Status fold_node(const OnnxNode& n);
   bool stays_nodes(const OnnxNode& n) const;
   bool folds_as_tensors(const OnnxNode& n) const;
   Status fold_as_tensors(const OnnxNode& n);
   bool grows_with_batch(const OnnxNode& n) const;
   Status check_lists(const OnnxNode& n) const;
-  // What the node gives, after a look at all that it asks for.
-  Result<OnnxType> checked(const OnnxNode& n) const;
-  Error refuse(const OnnxNode& n, std::string_view reason) const;
-  Error refused(std::string_view message) const;  // which names its node
-  bool has_input(const OnnxNode& n, size_t i) const {
-    return i < n.inputs.size() && !n.inputs[i].empty();
-  }
+  const ImportValue* find(const std::string& name) const override;
+  std::vector<int64_t> extents(const ImportValue& computed) const override;
+  Status define_constant(const OnnxNode& n, ImportValue value) override;
+  Status define_same(const OnnxNode& n) override;
+  int64_t folded_source(const OnnxNode& n) override;
+  void add_own_operators(std::vector<std::string>& names) const override;
   Result<const Value*> value(const OnnxNode& n, size_t i) const;
-  // Whether input i holds weights. Functions of weights do where they are folded for predictions.
-  bool learns(const OnnxNode& n, size_t i) const;
   // Whether input i is a weight of one number that stays a node of its own.
   bool stays_number(const OnnxNode& n, size_t i);
   // Parameter `path` of a layer with the values of input i, in the order that the layer has them.
   ItemParam param(const OnnxNode& n, size_t i, std::string path, const Shape& shape,
                   std::vector<float> values) const;
-  Result<ConstantRef> constant(const OnnxNode& n, size_t i);
-  // A list of whole numbers: input i where it is there, else the attribute.
-  Result<std::vector<int64_t>> list(const OnnxNode& n, size_t i, std::string_view attribute,
-                                    std::vector<int64_t> otherwise);
   // Input i as a stream: a constant becomes a node.
   Result<Value> stream(const OnnxNode& n, size_t i);
   bool is_shared_node(const OnnxNode& n, size_t i, const Constant& c) const;
@@ -176,28 +159,24 @@ class GraphImport {
   Result<Value> power(const OnnxNode& n, const Value& x, double p);
   Status clip_node(const OnnxNode& n);
   Status leaky_node(const OnnxNode& n);
-  Status gelu_node(const OnnxNode& n);
+  Status gelu(const OnnxNode& n, bool by_tanh) override;
   Status hard_sigmoid_node(const OnnxNode& n);
-  Status softmax_node(const OnnxNode& n);
+  Status softmax(const OnnxNode& n, int64_t axis, bool log) override;
   Status reduce_node(const OnnxNode& n);
-  Status matmul_node(const OnnxNode& n);
-  Status gemm_node(const OnnxNode& n);
+  Status matmul(const OnnxNode& n) override;
+  Status gemm(const OnnxNode& n, const OnnxGemm& args) override;
   Result<Value> dense(const OnnxNode& n, const Value& x, const Constant& w, bool transposed,
                       const Constant* bias, double scale);
 
   // general_layers.cpp
-  Status conv_node(const OnnxNode& n);
-  Status batch_norm_node(const OnnxNode& n);
-  Status measured_norm(const OnnxNode& n, const Value& x);
+  Status conv(const OnnxNode& n, OnnxConv args) override;
+  Status normalize(const OnnxNode& n, const OnnxBatchNorm& args) override;
+  Status measured_norm(const OnnxNode& n, const Value& x, double eps);
   Status layer_norm_node(const OnnxNode& n);
-  struct Window {
-    std::vector<int64_t> kernel, stride, begin, end, dilation;
-  };
-  Result<Window> window(const OnnxNode& n, const Shape& in, std::vector<int64_t> kernel);
   Result<Value> per_channel(const OnnxNode& n, const Value& x, const std::vector<double>& scale,
                             const std::vector<double>& shift);
 
-  // general_logic.cpp: true is 1, false 0; whole numbers are themselves, as floats
+  // general_logic.cpp: true is 1, false 0; integers are themselves, as floats
   Result<Value> numbers(const OnnxNode& n, size_t i);
   bool finite(const OnnxNode& n, size_t i);
   Result<Value> negated(const OnnxNode& n, const Value& truth);
@@ -214,11 +193,11 @@ class GraphImport {
   Result<bool> ids_beside(const OnnxNode& n, Value& y);
   Status compare_node(const OnnxNode& n);
   Status logic_node(const OnnxNode& n);
-  Status where_node(const OnnxNode& n);
+  Status where(const OnnxNode& n) override;
   Status round_node(const OnnxNode& n);
   // general_sines.cpp
   Status sine_node(const OnnxNode& n);
-  Status cast_node(const OnnxNode& n);
+  Status cast(const OnnxNode& n, OnnxType from, OnnxType to) override;
 
   // general_places.cpp
   Status arg_node(const OnnxNode& n);
@@ -238,15 +217,13 @@ class GraphImport {
   Result<Value> along(const OnnxNode& n, const Value& x, int axis, const Constant& matrix);
 
   // general_sequence.cpp
-  Status recurrent_node(const OnnxNode& n);
-  Status check_recurrent(const OnnxNode& n, const ImportGates& g, int64_t time, const Constant& w,
-                         const Constant& r);
+  Status recurrent(const OnnxNode& n, const OnnxRecurrence& args) override;
   Result<std::vector<Value>> starting_states(const OnnxNode& n, bool two, size_t way,
                                              int64_t hidden);
   Status define_recurrent(const OnnxNode& n, const std::array<std::vector<Value>, 3>& outputs);
 
   // general_pools.cpp
-  Result<Value> padded(const OnnxNode& n, const Value& x, Window& window);
+  Result<Value> padded(const OnnxNode& n, const Value& x, OnnxWindow& window);
   Status pool_node(const OnnxNode& n);
   Status pad_node(const OnnxNode& n);
   Status blocks_node(const OnnxNode& n);
@@ -287,38 +264,26 @@ class GraphImport {
   void find_mixing();
 
   // general_shapes.cpp
-  Status same_node(const OnnxNode& n);
-  Status shape_node(const OnnxNode& n);
-  Status reshape_node(const OnnxNode& n);
-  Status transpose_node(const OnnxNode& n);
-  Status slice_node(const OnnxNode& n);
+  Status size_node(const OnnxNode& n);
+  Status reshape(const OnnxNode& n) override;
+  Status transpose(const OnnxNode& n, const std::vector<int64_t>& order) override;
+  Status slice(const OnnxNode& n, OnnxSlice args) override;
   Status split_node(const OnnxNode& n);
   Result<bool> is_empty(const OnnxNode& n, size_t i);
-  Status concat_node(const OnnxNode& n);
-  Status expand_node(const OnnxNode& n);
-  Status gather_node(const OnnxNode& n);
+  Status concat(const OnnxNode& n, int64_t axis) override;
+  Status expand(const OnnxNode& n, const std::vector<int64_t>& to) override;
+  Status look_up(const OnnxNode& n, int64_t axis) override;
+  Status pick(const OnnxNode& n, int64_t axis, const Constant& indices) override;
   Status gather_nd_node(const OnnxNode& n);
   Result<Value> picked(const OnnxNode& n, const Value& x, int64_t axis,
                        std::vector<int64_t> indices);
   Result<Value> for_each_sample(const OnnxNode& n, const Value& x, int axis);
   Result<Value> view(const OnnxNode& n, const Value& x, const std::vector<int64_t>& dims);
-  Result<std::vector<int64_t>> reshaped(const OnnxNode& n, const std::vector<int64_t>& have);
 
-  const OnnxModel& model_;
-  const std::string& where_;
-  const OnnxImportOptions& options_;
-  const int64_t open_batch_, fixed_;
-  Refusal refusal_ = Refusal::other;
+  const int64_t fixed_;
   bool alone_ = false;  // the network takes one sample at a time, whatever its layers take
-  const Origins origins_;
-  int64_t opset_ = 0, batch_ = 1, left_ = 0;
-  Shape sample_;
-  bool ids_ = false;
-  OnnxType result_ = OnnxType::f32;  // of the node under way
-  std::string input_name_;
   std::vector<GraphNode> nodes_;
   std::map<std::string, Value, std::less<>> values_;
-  int64_t sources_ = 0;       // numbers of sources that were given
   int64_t with_weights_ = 0;  // layers with weights that the operator under way became
   std::map<std::string, int64_t, std::less<>> made_of_others_;
   std::map<std::vector<int64_t>, Value> moved_;  // bases of functions, by what they are and order
@@ -329,8 +294,9 @@ class GraphImport {
   // Weights of one number that are read, and whether functions may take them for numbers.
   std::set<std::string, std::less<>> numbers_;
   bool folds_numbers_ = false;
-  // Inputs besides the first that hold whole numbers, by the node that has their values: the node
-  // Input of these numbers, and that of the same input as ids of tables; -1: no table reads it.
+  // Inputs besides the first that hold integers, by the node that has their values. They are the
+  // node Input of these numbers, and that of the same input as ids of tables; -1 if no table reads
+  // it.
   struct WholeInput {
     int64_t numbers = -1, ids = -1;
   };

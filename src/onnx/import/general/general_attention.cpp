@@ -37,7 +37,7 @@ Result<GraphImport::Value> GraphImport::repeated_heads(const OnnxNode& n, const 
   return view(n, y, List{x.shape[0], heads, x.shape[2], x.shape[3]});
 }
 
-// What is added to scores [.., rows, cols]: constants as they are, truths as 0 and -inf.
+// The addend of scores [.., rows, cols]: constants unchanged, booleans as 0 and -inf.
 Result<GraphImport::Value> GraphImport::score_mask(const OnnxNode& n, int64_t rows, int64_t cols) {
   LOOM_ASSIGN(const Value* given, value(n, 3));
   if (!given->is_constant()) return stream(n, 3);

@@ -1,7 +1,7 @@
-// Files whose batch is fixed at several samples, the general way: they are read as if they left it
-// open, and where a shape of the file holds the number of samples, it is found by where samples lie
-// in memory. Samples of a value stand `inner` values apart along the axis that holds the batch,
-// which tells [4 samples, 6 rows] from [6 rows, 4 samples] once both are 24 rows. See general.hpp.
+// Files whose batch is fixed at several samples, the general way. They are read as if they left it
+// open. If a shape of the file holds the number of samples, it is found by the positions of samples
+// in memory. Samples of a value are `inner` values apart along the axis that holds the batch. This
+// separates [4 samples, 6 rows] from [6 rows, 4 samples] once both are 24 rows. See general.hpp.
 #include <algorithm>
 #include <span>
 
@@ -11,7 +11,7 @@
 
 namespace loom::core {
 
-// The axis whose extent follows from the batch; -1: none does.
+// The axis whose extent follows from the batch; -1 if there is none.
 int64_t GraphImport::batch_axis(const Value& v) const {
   for (int i = 0; i < v.shape.rank(); ++i) {
     if (v.shape[i] % batch_ == 0) return i;
@@ -72,7 +72,7 @@ bool GraphImport::takes_all(const Value& x, const std::vector<int64_t>& indices)
   return true;
 }
 
-// What a node makes of a value has its samples where that has them, if the axis stays as long.
+// The result of a node has its samples along the same axis as its input, if the axis stays as long.
 void GraphImport::keep_inner(const std::vector<Value>& inputs, Value& made) const {
   if (fixed_ == 0) return;
   const int64_t axis = batch_axis(made);

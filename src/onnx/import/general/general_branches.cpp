@@ -1,13 +1,13 @@
-// If: the branch that a known condition chooses, node by node, as if it stood in the graph itself:
-// exporters leave such an If where the rank of a value decides, which is known here. Where each
-// sample has a condition, both branches and a choice.
+// If: the branch that a known condition chooses, node by node, as if it were in the graph itself.
+// Exporters leave such an If where the rank of a value decides, which is known here. If each sample
+// has a condition, both branches are computed, and then chosen from.
 #include "base/text.hpp"
 #include "onnx/import/general/general.hpp"
 
 namespace loom::core {
 
-// How often a name is read, in graphs inside of graphs too: what is read in a branch that is not
-// taken keeps its layer as it stands, which costs speed and no value.
+// The number of reads of a name, also in inner graphs. A name that is read in a branch not taken
+// keeps its layer unchanged, which costs speed and changes no value.
 void GraphImport::count_uses(const OnnxGraph& graph) {
   for (const OnnxNode& n : graph.nodes) {
     for (const std::string& name : n.inputs) ++uses_[name];
@@ -26,18 +26,18 @@ Status GraphImport::read_constants(const OnnxGraph& graph) {
     v.type = t.type;
     v.source = ++sources_;
     if (t.name.empty() || !values_.emplace(t.name, std::move(v)).second)
-      return bad_file(cat("initializer '", printable(t.name), "' has no name, or stands twice"),
+      return bad_file(cat("initializer '", printable(t.name), "' has no name, or occurs twice"),
                       where_);
   }
   for (const OnnxNode& n : graph.nodes) {  // where some exporters have all weights
-    const OnnxAttribute* value = n.op == "Constant" ? n.find("value") : nullptr;
+    const OnnxAttribute* value = layer_of(n.op).kind == "constant" ? n.find("value") : nullptr;
     if (value != nullptr && !value->tensors.empty())
       left_ += kCopiesOfEach * value->tensors[0].count();
   }
   return {};
 }
 
-// What a branch gives, computed by nodes of the graph around it.
+// The results of a branch, computed by nodes of the graph around it.
 Result<std::vector<GraphImport::Value>> GraphImport::taken(const OnnxNode& n,
                                                            std::string_view which) {
   const OnnxAttribute* held = n.find(which);
@@ -80,7 +80,7 @@ Status GraphImport::chosen_by_sample(const OnnxNode& n, const Value& condition) 
       return refuse(n,
                     "its condition depends on an input, and has other axes than what it chooses");
     const bool both = values_.emplace(a, then[i]).second && values_.emplace(b, otherwise[i]).second;
-    if (!both) return refuse(n, cat("its output '", printable(n.outputs[i]), "' stands twice"));
+    if (!both) return refuse(n, cat("its output '", printable(n.outputs[i]), "' occurs twice"));
     OnnxNode where;
     where.op = "Where";
     where.name = n.name;
@@ -96,7 +96,7 @@ Status GraphImport::if_node(const OnnxNode& n) {
   if (!asked->is_constant()) return chosen_by_sample(n, Value(*asked));
   LOOM_ASSIGN(const ConstantRef condition, constant(n, 0));
   if (condition->values.empty() || condition->count() != 1)
-    return refuse(n, "its condition is no single value");
+    return refuse(n, "its condition is not a single value");
   LOOM_ASSIGN(const std::vector<Value> given,
               taken(n, condition->at(0) != 0 ? "then_branch" : "else_branch"));
   for (size_t i = 0; i < given.size(); ++i) {

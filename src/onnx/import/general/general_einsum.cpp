@@ -1,6 +1,6 @@
-// Einsum of one or two inputs, the general way: letters that only one input has and the output has
-// not are summed, then what is left is one product of matrices over the letters that both inputs
-// and the output have. See general.hpp.
+// Einsum of one or two inputs, the general way. Letters that only one input has and the output
+// lacks are summed. The rest is one product of matrices over the letters that both inputs and the
+// output have. See general.hpp.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -39,7 +39,7 @@ std::optional<Letters> letters_of(std::string text) {
   }
   if (arrow != text.npos) {
     out.output = text.substr(arrow + 2);
-  } else {  // letters that stand once, in the order of the alphabet
+  } else {  // letters that occur once, in the order of the alphabet
     for (const char c : left) {
       if (c != ',' && std::ranges::count(left, c) == 1) out.output += c;
     }

@@ -36,7 +36,7 @@ Result<GraphImport::Value> GraphImport::list_of(const OnnxNode& n, size_t i) con
   return *v;
 }
 
-// Input i as a place in a list of so many; `behind`: one more, behind the last.
+// Input i as an index into a list of so many items. The flag also allows one after the last.
 Result<int64_t> GraphImport::place_in(const OnnxNode& n, size_t i, size_t items, bool behind) {
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   if (c->count() != 1) return refuse(n, "a place that is not one number");
@@ -74,7 +74,7 @@ Status GraphImport::split_to_list_node(const OnnxNode& n) {
   if (has_input(n, 1)) {
     LOOM_ASSIGN(const ConstantRef split, constant(n, 1));
     if (split->dims.size() > 1 || split->count() > kMaxItems || split->count() < 1)
-      return refuse(n, "widths that are no short list");
+      return refuse(n, "widths that are not a short list");
     equal = split->dims.empty();
     widths = split->integers();
     widths.resize(static_cast<size_t>(split->count()), widths[0]);
@@ -178,7 +178,7 @@ Status GraphImport::join_list_node(const OnnxNode& n) {
       item.type = type;
     }
     if (!values_.emplace(name, std::move(item)).second)
-      return refuse(n, cat("its output '", printable(n.outputs[0]), "' stands twice"));
+      return refuse(n, cat("its output '", printable(n.outputs[0]), "' occurs twice"));
     join.inputs.push_back(name);
   }
   return node(join);

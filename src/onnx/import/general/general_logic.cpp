@@ -1,7 +1,7 @@
-// Truths, choices and whole numbers, the general way. See general.hpp. A truth is 1 or 0, a whole
-// number itself, as a float. `step`, 1 where x >= 0, and 0 for a NaN, is what all of it is made of,
-// so that the results are those of the standard for infinities and NaN too, with one exception: a
-// NaN that Where chooses.
+// Booleans, choices and integers, the general way. See general.hpp. A boolean is 1 or 0, and an
+// integer is itself, as a float. All of it uses `step`, which is 1 where x >= 0, and 0 for a NaN.
+// So the results are those of the standard for infinities and NaN too, except for a NaN that Where
+// chooses.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,7 +32,7 @@ Result<GraphImport::Value> GraphImport::numbers(const OnnxNode& n, size_t i) {
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   const auto beyond = [](double x) { return std::abs(x) > 2 * kWhole; };
   if (!is_float(c->type) && std::ranges::any_of(c->values, beyond))
-    return refuse(n, "whole numbers beyond what a float counts exactly");
+    return refuse(n, "integers beyond those that a float counts exactly");
   return constant_stream(n, *c);
 }
 
@@ -98,11 +98,12 @@ Result<GraphImport::Value> GraphImport::equal(const OnnxNode& n, const Value& a,
   return y;
 }
 
-// The rows of the smallest table of the file that the ids of the input name; 0: none is.
+// The rows of the smallest table of the file that the ids of the input name; 0 if there is none.
 int64_t GraphImport::rows_of_ids() const {
   int64_t least = 0;
   for (const OnnxNode& n : model_.graph.nodes) {
-    if (n.op != "Gather" || n.inputs.size() < 2 || n.inputs[1] != input_name_) continue;
+    if (layer_of(n.op).kind != "gather" || n.inputs.size() < 2 || n.inputs[1] != input_name_)
+      continue;
     const auto table = values_.find(n.inputs[0]);
     if (table == values_.end() || table->second.tensor == nullptr) continue;
     const std::vector<int64_t>& dims = table->second.tensor->shape;
@@ -111,8 +112,8 @@ int64_t GraphImport::rows_of_ids() const {
   return least;
 }
 
-// Ids of the input, seen with an axis of 1 behind, beside a list of whole numbers, or beside one
-// number: a table of truths that the ids look up. It has the rows of the other tables. Ids beyond
+// Ids of the input, viewed with a trailing axis of 1, beside a list of integers, or beside one
+// number: a table of booleans that the ids look up. It has the rows of the other tables. Ids beyond
 // it are refused when they come, as those of any table.
 Result<bool> GraphImport::ids_beside(const OnnxNode& n, Value& y) {
   LOOM_ASSIGN(const Value* a, value(n, 0));
@@ -130,7 +131,9 @@ Result<bool> GraphImport::ids_beside(const OnnxNode& n, Value& y) {
   if (width < 1 || c->count() != width || static_cast<int>(c->dims.size()) > ids->shape.rank() ||
       std::ranges::any_of(c->values,
                           [&](double v) { return v < 0 || v >= static_cast<double>(most); }))
-    return refuse(n, cat("compares the ids of the input with what is no list of ids below ", most));
+    return refuse(
+        n,
+        cat("compares the ids of the input with values that are not a list of ids below ", most));
   const auto vocab = std::max(rows_of_ids(), static_cast<int64_t>(std::ranges::max(c->values)) + 1);
   left_ -= vocab * width;
   if (left_ < 0) return refuse(n, "a list of too many ids");
@@ -205,8 +208,8 @@ Status GraphImport::logic_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-// test ? a : b. What is not chosen is brought to -inf, even where it is a NaN, and the larger of
-// both is the other. min and max take their second operand where one is a NaN.
+// test ? a : b. The other value becomes -inf, even if it is a NaN, and the maximum of both is the
+// result. min and max take their second operand where one is a NaN.
 Result<GraphImport::Value> GraphImport::chosen(const OnnxNode& n, const Value& test, const Value& a,
                                                const Value& b) {
   LOOM_ASSIGN(const Value half, with_number(n, "sub", test, 0.5));
@@ -220,7 +223,7 @@ Result<GraphImport::Value> GraphImport::chosen(const OnnxNode& n, const Value& t
   return y;
 }
 
-Status GraphImport::where_node(const OnnxNode& n) {
+Status GraphImport::where(const OnnxNode& n) {
   for (size_t i = 1; i < 3; ++i) {
     LOOM_ASSIGN(const Value* v, value(n, i));
     if (!v->is_constant()) continue;
@@ -245,8 +248,8 @@ Result<GraphImport::Value> GraphImport::sign(const OnnxNode& n, const Value& x) 
   return y;
 }
 
-// x, without a gradient. What is subtracted is 0 (a number that large has no digits for the other
-// one) and has the gradient of x.
+// x, without a gradient. The subtrahend is 0 (a number that large has no digits for the other one)
+// and has the gradient of x.
 Result<GraphImport::Value> GraphImport::detached(const OnnxNode& n, const Value& x) {
   constexpr double kSmall = 0x1p30, kHuge = 0x1p60;
   LOOM_ASSIGN(Value zero, with_number(n, "min", x, kSmall));
@@ -258,8 +261,8 @@ Result<GraphImport::Value> GraphImport::detached(const OnnxNode& n, const Value&
   return y;
 }
 
-// To the nearest whole number, halves to the even one: 2^23 added has no digits behind the point,
-// and what is larger has none itself. Sums pass gradients on, which a rounded value has not.
+// To the nearest integer, halves to the even one: 2^23 added has no digits after the point, and
+// larger numbers have none. Sums pass gradients on, which a rounded value has not.
 Result<GraphImport::Value> GraphImport::rounded(const OnnxNode& n, const Value& given) {
   Value x = given;
   if (options_.for_training) {
@@ -305,46 +308,41 @@ Status GraphImport::round_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-// Loom computes with f32 whatever the file says, so only what a type cannot hold would be lost.
-Status GraphImport::cast_node(const OnnxNode& n) {
+// Loom computes with f32 whatever the file says, so only values beyond a type would be lost.
+Status GraphImport::cast(const OnnxNode& n, OnnxType from, OnnxType to) {
   LOOM_ASSIGN(const Value* known, value(n, 0));
   const Value x = *known;
-  if (attribute(n, "saturate", 1) != 1)
-    return refuse(n, "saturate is of types of 8 bits, none of which is read");
-  const auto to = static_cast<OnnxType>(attribute(n, "to", 0));
-  const bool ids = is_integer(x.type) && (to == OnnxType::i64 || to == OnnxType::i32);
-  if (to == x.type || (x.at == GraphValue{} && ids)) return define(n, x);
   if (x.at == GraphValue{} && ids_)
     return refuse(n, cat("makes ", onnx_type_name(to), " of the ids of the input; only an ",
                          "embedding reads ids"));
   const bool wide = to == OnnxType::f32 || to == OnnxType::f64;
   if (is_float(to)) {
-    // Halves hold whole numbers up to 2^11 or 2^8.
+    // Halves hold integers up to 2^11 or 2^8.
     const double most = wide ? kInfinity : to == OnnxType::f16 ? 2048 : 256;
-    if (is_float(x.type) ? !wide : !(bound(x) >= 0 && bound(x) <= most))
+    if (is_float(from) ? !wide : !(bound(x) >= 0 && bound(x) <= most))
       return refuse(n, cat("rounds computed values to ", onnx_type_name(to),
                            ", which no layer does; export the model in one type"));
     return define(n, x);
   }
   if (to == OnnxType::boolean) {
-    LOOM_ASSIGN(const Value from, numbers(n, 0));
+    LOOM_ASSIGN(const Value test, numbers(n, 0));
     LOOM_ASSIGN(const Value zero, number(n, 0));
-    LOOM_ASSIGN(const Value none, equal(n, from, zero, true));
+    LOOM_ASSIGN(const Value none, equal(n, test, zero, true));
     LOOM_ASSIGN(Value y, negated(n, none));
     nodes_[static_cast<size_t>(y.at.node)].bound = 1;
     return define(n, std::move(y));
   }
-  if (!is_integer(to) || (is_float(x.type) && to != OnnxType::i32 && to != OnnxType::i64))
-    return refuse(n, cat("makes ", onnx_type_name(to), " of computed ", onnx_type_name(x.type),
+  if (!is_integer(to) || (is_float(from) && to != OnnxType::i32 && to != OnnxType::i64))
+    return refuse(n, cat("makes ", onnx_type_name(to), " of computed ", onnx_type_name(from),
                          " values, which no layer does"));
-  if (!is_float(x.type)) return define(n, x);
+  if (!is_float(from)) return define(n, x);
   // Towards 0. A float beyond 2^24 is the whole number that it stands for.
-  LOOM_ASSIGN(const Value from, stream(n, 0));
-  LOOM_ASSIGN(const Value size, unary(n, "abs", from));
+  LOOM_ASSIGN(const Value real, stream(n, 0));
+  LOOM_ASSIGN(const Value size, unary(n, "abs", real));
   LOOM_ASSIGN(const Value whole, floored(n, size, false));
-  LOOM_ASSIGN(const Value side, sign(n, from));
+  LOOM_ASSIGN(const Value side, sign(n, real));
   LOOM_ASSIGN(Value y, binary(n, "mul", whole, side));
-  nodes_[static_cast<size_t>(y.at.node)].bound = bound(from) >= 0 ? bound(from) : 2 * kWhole;
+  nodes_[static_cast<size_t>(y.at.node)].bound = bound(real) >= 0 ? bound(real) : 2 * kWhole;
   return define(n, std::move(y));
 }
 

@@ -24,8 +24,7 @@ GraphImport::Value GraphImport::named(const OnnxNode& n, const Value& x) {
   return v;
 }
 
-// f(x): inside of the layer that computes x, where that takes an activation and nobody else reads
-// it.
+// f(x): inside of the layer that computes x, if that takes an activation and nothing else reads it.
 Result<GraphImport::Value> GraphImport::unary(const OnnxNode& n, std::string_view function,
                                               const Value& x) {
   if (!x.name.empty() && read_once(x.name, x)) {
@@ -62,7 +61,7 @@ Result<GraphImport::Value> GraphImport::with_number(const OnnxNode& n, std::stri
   return binary(n, function, x, c);
 }
 
-// What is known of a value as a function of another one, so that spelt-out activations are found:
+// A value as a function of another one, so that spelt-out activations are found:
 // x * 0.5 * (1 + Erf(x / sqrt 2)) is a GELU.
 GraphImport::Value GraphImport::as_function(const Value& x) const {
   Value v = x;
@@ -147,7 +146,7 @@ Status GraphImport::unary_node(const OnnxNode& n) {
   if (done) return define(n, std::move(y));
   const std::string_view function = layer_of(n.op).function;
   if (function.empty()) {
-    // Erf alone is no layer, but a part of one.
+    // Erf alone is not a layer, but a part of one.
     if (y.f != nullptr) return define(n, std::move(y));
     return refuse(n, "no layer computes this function");
   }
@@ -337,12 +336,9 @@ Status GraphImport::leaky_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-Status GraphImport::gelu_node(const OnnxNode& n) {
+Status GraphImport::gelu(const OnnxNode& n, bool by_tanh) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
-  const std::string form = attribute_text(n, "approximate", "none");
-  if (form != "none" && form != "tanh")
-    return refuse(n, cat("approximate '", printable(form), "'; none and tanh are read"));
-  LOOM_ASSIGN(Value y, unary(n, form == "none" ? "gelu_erf" : "gelu_tanh", named(n, x)));
+  LOOM_ASSIGN(Value y, unary(n, by_tanh ? "gelu_tanh" : "gelu_erf", named(n, x)));
   return define(n, std::move(y));
 }
 
@@ -356,13 +352,10 @@ Status GraphImport::hard_sigmoid_node(const OnnxNode& n) {
 }
 
 // Over one axis; below opset 13 over all from `axis` on.
-Status GraphImport::softmax_node(const OnnxNode& n) {
+Status GraphImport::softmax(const OnnxNode& n, int64_t axis, bool log) {
   LOOM_ASSIGN(Value x, stream(n, 0));
   const bool flat = opset_ < 13;
   const Shape in = x.shape;
-  int64_t axis = attribute(n, "axis", flat ? 1 : -1);
-  if (axis < 0) axis += in.rank();
-  if (axis < 0 || axis >= in.rank()) return refuse(n, "an axis that does not exist");
   std::vector<int64_t> order;
   for (int i = 0; i < in.rank(); ++i) order.push_back(i);
   const bool moves = !flat && axis + 1 < in.rank();
@@ -383,7 +376,7 @@ Status GraphImport::softmax_node(const OnnxNode& n) {
     LOOM_ASSIGN(x, view(n, x, rows));
   }
   LOOM_ASSIGN(Value y, emit(n, LayerKind::softmax, {}, {x}));
-  if (n.op == "LogSoftmax") {
+  if (log) {
     LOOM_ASSIGN(y, unary(n, "log", y));
   }
   if (moves) {
@@ -467,7 +460,7 @@ Result<bool> GraphImport::is_matrix_of_layer(const OnnxNode& n) const {
   return b->is_constant() && !multiple;
 }
 
-Status GraphImport::matmul_node(const OnnxNode& n) {
+Status GraphImport::matmul(const OnnxNode& n) {
   LOOM_ASSIGN(const bool weights, is_matrix_of_layer(n));
   LOOM_ASSIGN(const Value x, stream(n, 0));
   if (weights) {
@@ -482,16 +475,15 @@ Status GraphImport::matmul_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-Status GraphImport::gemm_node(const OnnxNode& n) {
+Status GraphImport::gemm(const OnnxNode& n, const OnnxGemm& args) {
   LOOM_ASSIGN(const bool weights, is_matrix_of_layer(n));
-  const double alpha = attribute_real(n, "alpha", 1), beta = attribute_real(n, "beta", 1);
-  const bool ta = attribute(n, "transA", 0) != 0, tb = attribute(n, "transB", 0) != 0;
+  const auto& [alpha, beta, ta, tb] = args;
   LOOM_ASSIGN(const Value x, stream(n, 0));
   Value y;
   bool biased = false;
   if (weights && !ta) {
     LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
-    if (w->dims.size() != 2) return refuse(n, "weights that are no matrix");
+    if (w->dims.size() != 2) return refuse(n, "weights that are not a matrix");
     ConstantRef c;
     // A layer that has the rows of a table has no bias of its own.
     if (!shares_rows(n, 1)) {

@@ -1,6 +1,6 @@
-// Places: the largest value of an axis, values that computed places name; and what is near to that.
-// The general way, see general.hpp. A place is a whole number as a float. Values are found by
-// comparing places with 0, 1, 2 ..., so that nothing is computed from what is not named.
+// Indices: the largest value of an axis, values at computed indices, and related operators. The
+// general way, see general.hpp. An index is an integer as a float. Values are found by comparing
+// indices with 0, 1, 2 ..., so other values do not affect the result.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -125,11 +125,11 @@ Status GraphImport::one_hot_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-// Places that are known to lie inside of an axis. Outside of it a runtime stops with an error.
+// Indices that are known to be inside of an axis. Outside of it a runtime stops with an error.
 Status GraphImport::inside(const OnnxNode& n, const Value& indices, int64_t extent) const {
   const double most = bound(indices);
   if (most >= 0 && most < static_cast<double>(extent)) return {};
-  return refuse(n, cat("computed places that may lie outside of an axis of ", extent));
+  return refuse(n, cat("computed indices that may be outside of an axis of ", extent));
 }
 
 // Rows of a constant by computed places. A product with 1 and zeros is exact.
@@ -165,7 +165,7 @@ Result<GraphImport::Value> GraphImport::looked_up(const OnnxNode& n, const Value
   return view(n, y, dims);
 }
 
-// One number for each of computed places, which lie inside of an axis.
+// One number for each of computed indices, which are inside of an axis.
 Status GraphImport::repeated(const OnnxNode& n, const Constant& c, int64_t extent) {
   LOOM_ASSIGN(const Value indices, numbers(n, 1));
   LOOM_TRY(inside(n, indices, extent));
@@ -215,7 +215,7 @@ Status GraphImport::lrn_node(const OnnxNode& n) {
   const int64_t size = attribute(n, "size", 1);
   if (x.shape.rank() != 4 || size < 1 || size > 4096 || size % 2 == 0 ||
       attribute_real(n, "bias", 1) <= 0 || attribute_real(n, "alpha", 1e-4f) < 0)
-    return refuse(n, "is read of pictures, with an odd size and a bias above 0");
+    return refuse(n, "is read of images, with an odd size and a bias above 0");
   const std::vector<int64_t> dims = axis_extents(x.shape);
   const int64_t positions = x.shape.count() / (dims[0] * dims[1]);
   LOOM_ASSIGN(Value y, unary(n, "square", x));
@@ -260,7 +260,7 @@ Status GraphImport::tile_node(const OnnxNode& n) {
 }
 
 // Sums of the first, the first two, the first three ... values of an axis: a product with a
-// triangle of ones, which is exact for whole numbers. Its zeros would make NaN of infinities.
+// triangle of ones, which is exact for integers. Its zeros would make NaN of infinities.
 Status GraphImport::sum_so_far_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value x, numbers(n, 0));
   LOOM_ASSIGN(const ConstantRef at, constant(n, 1));
@@ -282,7 +282,7 @@ Status GraphImport::sum_so_far_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-// The triangle of the last two axes: what lies outside is 0, whatever it was.
+// The triangle of the last two axes: values outside of it become 0.
 Status GraphImport::trilu_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
   int64_t k = 0;
@@ -291,7 +291,7 @@ Status GraphImport::trilu_node(const OnnxNode& n) {
     if (c->count() != 1) return refuse(n, "a diagonal that is not one number");
     k = static_cast<int64_t>(c->at(0));
   }
-  if (x.shape.rank() < 3) return refuse(n, "is read of matrices behind the batch");
+  if (x.shape.rank() < 3) return refuse(n, "is read of matrices after the batch");
   const int64_t rows = x.shape[x.shape.rank() - 2], cols = x.shape.last();
   Constant mask{{rows, cols}, OnnxType::f32, {}};
   const bool upper = attribute(n, "upper", 1) != 0;

@@ -9,7 +9,8 @@ namespace loom::core {
 
 // x with the padding of a window around it, where it differs at both ends; then the window has
 // none.
-Result<GraphImport::Value> GraphImport::padded(const OnnxNode& n, const Value& x, Window& window) {
+Result<GraphImport::Value> GraphImport::padded(const OnnxNode& n, const Value& x,
+                                               OnnxWindow& window) {
   if (window.begin == window.end) return x;
   LOOM_ASSIGN(Value y,
               emit(n, LayerKind::pad, {{"before", window.begin}, {"after", window.end}}, {x}));
@@ -30,7 +31,8 @@ Status GraphImport::pool_node(const OnnxNode& n) {
   } else {
     if (n.outputs.size() > 1 && !n.outputs[1].empty())
       return refuse(n, "the places of the largest values are not given");
-    LOOM_ASSIGN(const Window w, window(n, x.shape, attribute_list(n, "kernel_shape", {})));
+    LOOM_ASSIGN(const OnnxWindow w,
+                window(n, axis_extents(x.shape), attribute_list(n, "kernel_shape", {})));
     for (size_t i = 0; i < w.kernel.size(); ++i) {
       if (w.begin[i] >= w.kernel[i] || w.end[i] >= w.kernel[i])
         return refuse(n, "pads that are not below the kernel");
@@ -101,7 +103,7 @@ Status GraphImport::pad_node(const OnnxNode& n) {
 Status GraphImport::blocks_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
   const int64_t b = attribute(n, "blocksize", 0);
-  if (x.shape.rank() != 4 || b < 1 || b > 4096) return refuse(n, "is read of pictures alone");
+  if (x.shape.rank() != 4 || b < 1 || b > 4096) return refuse(n, "is read of images alone");
   const int64_t batch = x.shape[0], c = x.shape[1], h = x.shape[2], w = x.shape[3];
   const bool to_space = layer_of(n.op).function == "to_space";
   if (to_space ? c % (b * b) != 0 : (h % b != 0 || w % b != 0))

@@ -165,9 +165,10 @@ bool GraphImport::names_rows(const OnnxValue& given) const {
   std::set<std::string_view> same = {given.name};
   for (const OnnxNode& n : model_.graph.nodes) {
     if (n.inputs.empty() || n.outputs.empty()) continue;
-    if ((n.op == "Cast" || n.op == "Identity") && same.contains(n.inputs[0]))
-      same.insert(n.outputs[0]);
-    if (n.op == "Gather" && n.inputs.size() > 1 && same.contains(n.inputs[1]) &&
+    const evaluate::LayerName layer = layer_of(n.op);
+    const bool copies = layer.kind == "cast" || (layer.kind == "same" && layer.function.empty());
+    if (copies && same.contains(n.inputs[0])) same.insert(n.outputs[0]);
+    if (layer.kind == "gather" && n.inputs.size() > 1 && same.contains(n.inputs[1]) &&
         values_.contains(n.inputs[0]))
       return true;
   }
@@ -320,7 +321,7 @@ Status GraphImport::check_first(const OnnxNode& end, const Value& y) {
   return {};
 }
 
-// Outputs behind the first; what a network cannot give is left out, and said.
+// Outputs after the first. An output that a network cannot have is left out, with a note.
 std::vector<GraphImport::NamedOutput> GraphImport::read_outputs(
     std::vector<std::string>& notes) const {
   std::vector<NamedOutput> out;
@@ -339,7 +340,7 @@ std::vector<GraphImport::NamedOutput> GraphImport::read_outputs(
   return out;
 }
 
-// What an output needs that computes with several samples at once; "": nothing.
+// The reason why an output needs several samples at once; "" if it does not.
 std::string GraphImport::mixed_for(const NamedOutput& output) const {
   const std::vector<bool> needed = needed_for({output});
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -382,7 +383,7 @@ Result<ImportedNetwork> GraphImport::finish() {
     if (!needed[static_cast<size_t>(input.numbers)]) continue;
     const LayerConfig& layer = nodes_[static_cast<size_t>(input.numbers)].layer;
     out.notes.push_back(cat("input '", printable(layer.def->input(layer).name),
-                            "' holds whole numbers in the file; here floats, up to 1048576"));
+                            "' holds integers in the file; here floats, up to 1048576"));
   }
   std::vector<int64_t> layer_index(nodes_.size(), -1);
   GraphWiring wiring;

@@ -49,7 +49,7 @@ bool is_read(const Way& w, const OnnxNode& n) {
          attribute_text(n, "keep_aspect_ratio_policy", "stretch") == "stretch";
 }
 
-// Where output i lies in the input.
+// The position of output i in the input.
 float source_position(const Way& w, const Axis& a, int64_t i) {
   const auto at = static_cast<float>(i);
   if (w.coordinates == "asymmetric") return at / a.scale;

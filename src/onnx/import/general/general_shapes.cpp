@@ -1,4 +1,5 @@
-// What only moves values, the general way: shapes, slices, joins, look-ups. See general.hpp.
+// Operators that only move values, the general way: shapes, slices, joins, look-ups. See
+// general.hpp.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -8,8 +9,8 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kToEnd = int64_t{1} << 52;
-constexpr size_t kMaxRuns = 1024;  // of places that are taken out of an axis
+constexpr int64_t kToEnd = int64_t{1} << 52;  // as far as a slice reaches
+constexpr size_t kMaxRuns = 1024;             // of places that are taken out of an axis
 
 int64_t product(const std::vector<int64_t>& dims, size_t first, size_t last) {
   int64_t n = 1;
@@ -62,115 +63,45 @@ Result<GraphImport::Value> GraphImport::view(const OnnxNode& n, const Value& x,
   return y;
 }
 
-// Identity, Constant and Dropout: the value itself.
-Status GraphImport::same_node(const OnnxNode& n) {
-  if (n.op == "Constant") {
-    const OnnxAttribute* a = n.attributes.size() == 1 ? &n.attributes[0] : nullptr;
-    Value v;
-    if (a != nullptr && a->name == "value" && a->tensors.size() == 1) {
-      v.tensor = &a->tensors[0];
-      v.type = v.tensor->type;
-      v.source = ++sources_;
-      return define(n, std::move(v));
-    }
-    if (a != nullptr) v.constant = numbers_of(n);
-    if (v.constant == nullptr) return refuse(n, "a constant of strings or sparse values");
-    v.type = v.constant->type;
-    return define(n, std::move(v));
-  }
-  LOOM_ASSIGN(const Value* x, value(n, 0));
-  if (layer_of(n.op).function == "dropout" && has_input(n, 1)) {
-    LOOM_ASSIGN(const ConstantRef ratio, constant(n, 1));
-    if (!ratio->dims.empty() || !(ratio->at(0) >= 0 && ratio->at(0) < 1))
-      return refuse(n, "a ratio that is not one number from 0 to 1");
-  }
-  if (layer_of(n.op).function == "dropout" && has_input(n, 2)) {
-    LOOM_ASSIGN(const ConstantRef training, constant(n, 2));
-    if (training->count() != 1 || training->at(0) != 0)
-      return refuse(n, "training_mode drops values at random; export for inference");
-  }
-  return define(n, *x);
+Status GraphImport::size_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const std::vector<int64_t> dims, extents_of(n, 0));
+  depends_on_batch_ |= other_extents(dims) != dims;
+  ImportValue v;
+  v.constant = std::make_shared<const Constant>(
+      Constant{{}, OnnxType::i64, {static_cast<double>(product(dims, 0, dims.size()))}});
+  return define_constant(n, std::move(v));
 }
 
-Status GraphImport::shape_node(const OnnxNode& n) {
+// Reshape, Flatten, Squeeze, Unsqueeze of computed values.
+Status GraphImport::reshape(const OnnxNode& n) {
   LOOM_ASSIGN(const Value* x, value(n, 0));
-  std::vector<int64_t> dims;
-  if (x->constant != nullptr) dims = x->constant->dims;
-  if (x->tensor != nullptr) dims = x->tensor->shape;
-  if (!x->is_constant() && !x->scalar) dims = axis_extents(x->shape);
-  Constant out;
-  if (n.op == "Size") {
-    out = {{}, OnnxType::i64, {static_cast<double>(product(dims, 0, dims.size()))}};
-  } else {
-    out = shape_of(n, dims);
-  }
-  Value v;
-  v.type = OnnxType::i64;
-  v.constant = std::make_shared<const Constant>(std::move(out));
-  return define(n, std::move(v));
-}
-
-// Reshape, Flatten, Squeeze, Unsqueeze, of constants too.
-Status GraphImport::reshape_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Value* x, value(n, 0));
-  ConstantRef known;
-  if (x->is_constant()) {
-    LOOM_ASSIGN(known, constant(n, 0));
-    LOOM_ASSIGN(x, value(n, 0));
-  }
-  std::vector<int64_t> have = known != nullptr ? known->dims : axis_extents(x->shape);
-  if (known == nullptr && x->scalar) have.clear();
   int64_t inner = 0;
   std::vector<int64_t> dims;
-  if (fixed_ != 0 && known == nullptr && layer_of(n.op).function == "reshape" &&
-      batch_axis(*x) >= 0) {
+  if (fixed_ != 0 && layer_of(n.op).function == "reshape" && batch_axis(*x) >= 0) {
     LOOM_ASSIGN(dims, list(n, 1, "shape", {}));
     LOOM_ASSIGN(dims, opened(n, *x, std::move(dims), inner));
   } else {
-    LOOM_ASSIGN(dims, reshaped(n, have));
+    LOOM_ASSIGN(dims, reshaped(n, extents(*x)));
   }
   if (dims.size() > static_cast<size_t>(Shape::kMaxRank))
     return refuse(n, cat("a shape of ", dims.size(), " axes; ", Shape::kMaxRank, " are read"));
-  if (known == nullptr) {
-    LOOM_ASSIGN(const Value from, stream(n, 0));
-    std::vector<int64_t> behind = axis_extents(values_.at(input_name_).shape);
-    behind.push_back(1);
-    if (ids_ && from.at == GraphValue{} && dims == behind) {
-      // Ids that something is compared with: they stay the input, and only an Equal reads them so.
-      Value ids = from;
-      ids.shape = shape_of(dims);
-      return define(n, std::move(ids));
-    }
-    LOOM_ASSIGN(Value y, view(n, from, dims));
-    y.inner = inner;
-    return define(n, std::move(y));
+  LOOM_ASSIGN(const Value from, stream(n, 0));
+  std::vector<int64_t> behind = axis_extents(values_.at(input_name_).shape);
+  behind.push_back(1);
+  if (ids_ && from.at == GraphValue{} && dims == behind) {
+    // Ids that something is compared with: they stay the input, and only an Equal reads them so.
+    Value ids = from;
+    ids.shape = shape_of(dims);
+    return define(n, std::move(ids));
   }
-  Constant made = *known;
-  made.dims = dims;
-  Value y;
-  y.type = made.type;
-  y.constant = std::make_shared<const Constant>(std::move(made));
+  LOOM_ASSIGN(Value y, view(n, from, dims));
+  y.inner = inner;
   return define(n, std::move(y));
 }
 
-// What a Reshape, Flatten, Squeeze or Unsqueeze makes of `have`.
-Result<std::vector<int64_t>> GraphImport::reshaped(const OnnxNode& n,
-                                                   const std::vector<int64_t>& have) {
-  std::vector<ConstantRef> inputs(n.inputs.size());
-  if (has_input(n, 1)) {
-    LOOM_ASSIGN(inputs[1], constant(n, 1));
-  }
-  Result<std::vector<int64_t>> dims = shape_by_row(n, opset_, have, inputs);
-  if (!dims.ok()) return refused(dims.error().message);
-  return dims;
-}
-
-Status GraphImport::transpose_node(const OnnxNode& n) {
+Status GraphImport::transpose(const OnnxNode& n, const std::vector<int64_t>& order) {
   LOOM_ASSIGN(const Value* known, value(n, 0));
   const Value f = *known;
-  std::vector<int64_t> order;
-  for (int i = f.shape.rank(); i-- > 0;) order.push_back(i);
-  order = attribute_list(n, "perm", order);
   Value y;
   if (f.is_constant() || f.f == nullptr || f.at.node >= kGraphInput) {
     LOOM_ASSIGN(const Value x, stream(n, 0));
@@ -196,18 +127,9 @@ Status GraphImport::transpose_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-Status GraphImport::slice_node(const OnnxNode& n) {
+Status GraphImport::slice(const OnnxNode& n, OnnxSlice args) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
-  LOOM_ASSIGN(std::vector<int64_t> starts, list(n, 1, "starts", {}));
-  LOOM_ASSIGN(std::vector<int64_t> ends, list(n, 2, "ends", {}));
-  std::vector<int64_t> all;
-  for (size_t i = 0; i < starts.size(); ++i) all.push_back(static_cast<int64_t>(i));
-  LOOM_ASSIGN(const std::vector<int64_t> axes, list(n, 3, "axes", all));
-  LOOM_ASSIGN(const std::vector<int64_t> steps,
-              list(n, 4, "steps", std::vector<int64_t>(starts.size(), 1)));
-  for (std::vector<int64_t>* side : {&starts, &ends}) {
-    for (int64_t& p : *side) p = std::clamp(p, -kToEnd, kToEnd);
-  }
+  auto& [starts, ends, axes, steps] = args;
   // The whole of the batch, however large it is.
   for (size_t i = 0; i < axes.size() && i < ends.size() && i < starts.size(); ++i) {
     const int64_t axis = axes[i] < 0 ? axes[i] + x.shape.rank() : axes[i];
@@ -258,7 +180,7 @@ Result<bool> GraphImport::is_empty(const OnnxNode& n, size_t i) {
   return v->constant != nullptr && v->constant->count() == 0;
 }
 
-Status GraphImport::concat_node(const OnnxNode& n) {
+Status GraphImport::concat(const OnnxNode& n, int64_t axis) {
   std::vector<Value> parts;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     LOOM_ASSIGN(const bool nothing, is_empty(n, i));
@@ -267,7 +189,7 @@ Status GraphImport::concat_node(const OnnxNode& n) {
     parts.push_back(part);
   }
   if (parts.size() == 1) return define(n, parts[0]);
-  LOOM_ASSIGN(Value y, emit(n, LayerKind::concat, {{"axis", attribute(n, "axis", 0)}}, parts));
+  LOOM_ASSIGN(Value y, emit(n, LayerKind::concat, {{"axis", axis}}, parts));
   return define(n, std::move(y));
 }
 
@@ -287,9 +209,9 @@ Result<GraphImport::Value> GraphImport::for_each_sample(const OnnxNode& n, const
   return y;
 }
 
-Status GraphImport::expand_node(const OnnxNode& n) {
+Status GraphImport::expand(const OnnxNode& n, const std::vector<int64_t>& shape) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
-  LOOM_ASSIGN(std::vector<int64_t> to, list(n, 1, "shape", {}));
+  std::vector<int64_t> to = shape;
   if (to.empty() || (!x.scalar && to == axis_extents(x.shape))) return define(n, x);
   std::vector<int> samples;  // axes that are the batch of the input, whatever it is
   const int missing = static_cast<int>(to.size()) - x.shape.rank();
@@ -311,51 +233,46 @@ Status GraphImport::expand_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-// A table of rows that ids name, or one place, or a run of places, of an axis.
-Status GraphImport::gather_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Value* table, value(n, 0));
+// Rows of a table that ids name.
+Status GraphImport::look_up(const OnnxNode& n, int64_t axis) {
   LOOM_ASSIGN(const Value* indices, value(n, 1));
-  int64_t axis = attribute(n, "axis", 0);
-  if (table->is_constant() && !indices->is_constant()) {
-    const Value ids = *indices;
-    LOOM_ASSIGN(const ConstantRef rows, constant(n, 0));
-    if (axis == 0 && rows->dims.size() == 2 && whole_inputs_.contains(ids.at.node)) {
-      LOOM_ASSIGN(Value y, rows_of_input(n, ids, *rows));
-      return define(n, std::move(y));
-    }
-    if (axis == 0 && ids.at.node >= 0) {
-      LOOM_ASSIGN(Value y, looked_up(n, ids, *rows));
-      return define(n, std::move(y));
-    }
-    if (axis != 0 || rows->dims.size() != 2 || !ids_ || !(ids.at == GraphValue{}))
-      return refuse(n, "looks up a table by what is not the input of the model");
-    LOOM_ASSIGN(
-        Value y,
-        emit(n, LayerKind::embedding, {{"vocab", rows->dims[0]}, {"width", rows->dims[1]}}, {ids},
-             {param(n, 0, "weight", Shape{rows->dims[0], rows->dims[1]}, rows->floats())}));
-    if (shares_rows(n, 0)) nodes_.back().source = source_of_rows(n, 0);
+  const Value ids = *indices;
+  LOOM_ASSIGN(const ConstantRef rows, constant(n, 0));
+  if (axis == 0 && rows->dims.size() == 2 && whole_inputs_.contains(ids.at.node)) {
+    LOOM_ASSIGN(Value y, rows_of_input(n, ids, *rows));
     return define(n, std::move(y));
   }
-  if (!indices->is_constant()) return refuse(n, "looks up computed values by computed places");
-  LOOM_ASSIGN(const ConstantRef at, constant(n, 1));
+  if (axis == 0 && ids.at.node >= 0) {
+    LOOM_ASSIGN(Value y, looked_up(n, ids, *rows));
+    return define(n, std::move(y));
+  }
+  if (axis != 0 || rows->dims.size() != 2 || !ids_ || !(ids.at == GraphValue{}))
+    return refuse(n, "looks up a table by what is not the input of the model");
+  LOOM_ASSIGN(
+      Value y,
+      emit(n, LayerKind::embedding, {{"vocab", rows->dims[0]}, {"width", rows->dims[1]}}, {ids},
+           {param(n, 0, "weight", Shape{rows->dims[0], rows->dims[1]}, rows->floats())}));
+  if (shares_rows(n, 0)) nodes_.back().source = source_of_rows(n, 0);
+  return define(n, std::move(y));
+}
+
+// One place, or some places, of an axis.
+Status GraphImport::pick(const OnnxNode& n, int64_t axis, const Constant& indices) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
-  if (axis < 0) axis += x.shape.rank();
-  if (axis < 0 || axis >= x.shape.rank() || at->count() < 1 || at->count() > kMaxFolded)
-    return refuse(n, "places that are no list of an axis that exists");
-  std::vector<int64_t> list = at->integers();
-  list.resize(static_cast<size_t>(at->count()), list[0]);
+  std::vector<int64_t> list = indices.integers();
+  list.resize(static_cast<size_t>(indices.count()), list[0]);
   if (takes_all(x, list)) {
     int64_t inner = 0;
-    LOOM_ASSIGN(const std::vector<int64_t> dims, opened(n, x, at->dims, inner));
+    LOOM_ASSIGN(const std::vector<int64_t> dims, opened(n, x, indices.dims, inner));
     LOOM_ASSIGN(Value y, view(n, x, dims));
     y.inner = inner;
     return define(n, std::move(y));
   }
   LOOM_ASSIGN(Value y, picked(n, x, axis, std::move(list)));
-  if (at->dims.size() != 1) {
+  if (indices.dims.size() != 1) {
     std::vector<int64_t> dims = axis_extents(y.shape);
     dims.erase(dims.begin() + axis);
-    dims.insert(dims.begin() + axis, at->dims.begin(), at->dims.end());
+    dims.insert(dims.begin() + axis, indices.dims.begin(), indices.dims.end());
     LOOM_ASSIGN(y, view(n, y, dims));
   }
   return define(n, std::move(y));

@@ -9,8 +9,8 @@
 namespace loom::core {
 namespace {
 
-// Exporters make one tensor of all that have the same values. Where every value is the same number,
-// as in norms that nobody has trained, that says nothing about who shares what.
+// Exporters make one tensor of all that have the same values. If every value is the same number, as
+// in untrained norms, equal values do not show which weights are shared.
 bool all_the_same(std::span<const std::byte> values, size_t each) {
   for (size_t at = each; each > 0 && at + each <= values.size(); at += each) {
     if (!std::ranges::equal(values.subspan(at, each), values.first(each))) return false;
@@ -74,8 +74,8 @@ int64_t GraphImport::source_of_rows(const OnnxNode& n, size_t i) {
   return found->second;
 }
 
-// The node before number `i` whose weights it shares; -1: they are its own. `first`: of each source
-// the first node that has its own; -1: none yet.
+// The node before number `i` whose weights it shares; -1 if they are its own. `first` has, for each
+// source, the first node that has its own; -1 if none yet.
 int64_t GraphImport::owner_of(size_t i, std::vector<int64_t>& first) const {
   const GraphNode& made = nodes_[i];
   if (made.source == 0 || !all_trained(made.layer)) return -1;
@@ -88,8 +88,8 @@ int64_t GraphImport::owner_of(size_t i, std::vector<int64_t>& first) const {
 }
 
 bool GraphImport::shares_weights(const OnnxModel& model) {
-  constexpr std::string_view kReaders[] = {"conv", "Gemm", "MatMul", "recurrent", "Gather"};
-  constexpr std::string_view kForms[] = {"Transpose", "Identity", "Cast"};
+  constexpr std::string_view kReaders[] = {"conv", "dense", "matmul", "recurrent", "gather"};
+  constexpr std::string_view kForms[] = {"transpose", "Identity", "cast"};
   const auto reads_one_of = [](std::span<const std::string_view> keys, std::string_view op) {
     const evaluate::Operator* row = evaluate::find_described(op);
     return row != nullptr &&

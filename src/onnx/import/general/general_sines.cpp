@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-// pi in three parts. Products of the first two with whole numbers below 2^16 are exact.
+// pi in three parts. Products of the first two with integers below 2^16 are exact.
 constexpr double kPi[] = {3.140625, 0x1.f8p-11, 6.349878855738463e-06};
 
 // Taylor's series of sin(r) / r in r^2, highest power first: the first term left out is below

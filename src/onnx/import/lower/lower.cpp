@@ -30,75 +30,35 @@ LayerConfig with_field(LayerConfig layer, std::string_view name, double value) {
   return layer;
 }
 
-// Shapes name an open batch as the reader knows it, not by the number that stands for it here:
-// [7919, 4] is [batch, 4], and four samples laid side by side are 4 x batch.
-std::string with_open_batch(std::string_view reason, int64_t batch) {
-  std::string text;
-  for (size_t at = 0; at < reason.size();) {
-    const size_t end = std::min(reason.find_first_not_of("0123456789", at), reason.size());
-    const std::string_view digits = reason.substr(at, end - at);
-    int64_t number = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    const int64_t times = number % batch == 0 ? number / batch : 0;
-    if (times == 0) {
-      text += digits.empty() ? reason.substr(at, 1) : digits;
-    } else {
-      text += times == 1 ? "batch" : cat(times, " x batch");
-    }
-    at = std::max(end, at + 1);
-  }
-  return text;
+Result<const PatternValue*> Lowering::value(const OnnxNode& n, size_t i) const {
+  LOOM_ASSIGN(const ImportValue* found, input(n, i));
+  return static_cast<const PatternValue*>(found);
 }
 
-Error Lowering::refuse(const OnnxNode& n, std::string_view reason) const {
-  return refused(cat("node '", printable(n.name), "' (", printable(n.op), "): ", reason));
+const ImportValue* Lowering::find(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
 }
 
-Error Lowering::refused(std::string_view message) const {
-  return unsupported(
-      batch_ == open_batch_ ? with_open_batch(message, batch_) : std::string(message), where_);
+std::vector<int64_t> Lowering::extents(const ImportValue& computed) const {
+  const auto& x = static_cast<const PatternValue&>(computed);
+  std::vector<int64_t> dims = x.view.dims();
+  if (x.reduced) dims.back() = 1;
+  return dims;
 }
 
-Result<const PatternValue*> Lowering::input(const OnnxNode& n, size_t i) const {
-  if (!has_input(n, i)) return refuse(n, cat("input ", i, " is absent"));
-  const auto found = values_.find(n.inputs[i]);
-  if (found == values_.end())
-    return refuse(n, cat("its input '", printable(n.inputs[i]),
-                         "' is made by no node before it, or is an output Loom does not compute"));
-  return &found->second;
+Status Lowering::define_constant(const OnnxNode& n, ImportValue value) {
+  PatternValue out;
+  static_cast<ImportValue&>(out) = std::move(value);
+  return define(n, std::move(out));
 }
 
-Status Lowering::spend(const OnnxNode& n, int64_t values) {
-  if (values > left_)
-    return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
-  left_ -= values;
-  return {};
+Status Lowering::define_same(const OnnxNode& n) {
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
+  return define(n, *x);
 }
 
-Result<ConstantRef> Lowering::constant(const OnnxNode& n, size_t i) {
-  LOOM_ASSIGN(const PatternValue* value, input(n, i));
-  if (value->constant != nullptr) return value->constant;
-  if (value->tensor == nullptr)
-    return refuse(n, cat("its input '", printable(n.inputs[i]), "' must be a constant"));
-  LOOM_TRY(spend(n, value->tensor->count()));
-  LOOM_ASSIGN(Constant made, constant_of(*value->tensor));
-  return std::make_shared<const Constant>(std::move(made));
-}
-
-Result<std::vector<int64_t>> Lowering::list(const OnnxNode& n, size_t i) {
-  LOOM_ASSIGN(const ConstantRef c, constant(n, i));
-  if (c->dims.size() != 1 || c->count() > static_cast<int64_t>(kMaxOnnxRank))
-    return refuse(n, cat("input ", i, " must be a list of at most ", kMaxOnnxRank));
-  return c->integers();
-}
-
-// Functions of weights are folded where only predictions are asked for.
-bool Lowering::learns(const OnnxNode& n, size_t i) const {
-  const Origin from = origins_.of(n.inputs[i]);
-  return from == Origin::weight || (from == Origin::derived && !options_.for_training);
-}
-
-Result<ConstantRef> Lowering::weights(const OnnxNode& n, size_t i) {
+Result<ConstantRef> Lowering::read_weights(const OnnxNode& n, size_t i) {
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   if (c->values.size() == 1) LOOM_TRY(spend(n, c->count()));  // one value that stands for many
   if (!learns(n, i)) unlearned_ += c->count();
@@ -109,7 +69,7 @@ Status Lowering::define(const OnnxNode& n, PatternValue value, size_t output) {
   if (output >= n.outputs.size() || n.outputs[output].empty()) return {};
   value.type = result_;
   if (!values_.emplace(n.outputs[output], std::move(value)).second)
-    return refuse(n, cat("its output '", printable(n.outputs[output]), "' stands twice"));
+    return refuse(n, cat("its output '", printable(n.outputs[output]), "' occurs twice"));
   return {};
 }
 
@@ -148,6 +108,7 @@ Result<int> Lowering::add(const OnnxNode& n, Item item) {
     Result<Shape> out = infer_shape(item.layer, in);
     if (!out.ok()) return refuse(n, out.error().message);
     item.out = *out;
+    compare_layer(item.layer, item.params, {&in, 1}, {&item.out, 1});
   }
   uint64_t count = 1;
   for (int i = 0; i < item.out.rank(); ++i) {
@@ -273,112 +234,43 @@ Status Lowering::read_input() {
   return {};
 }
 
-Status Lowering::constant_node(const OnnxNode& n) {
-  if (n.attributes.size() != 1) return refuse(n, "must have one value");
-  const OnnxAttribute* value = n.find("value");
-  PatternValue out;
-  if (value != nullptr && value->tensors.size() == 1) {
-    out.tensor = &value->tensors[0];
-  } else {
-    out.constant = numbers_of(n);
-    if (out.constant == nullptr) return refuse(n, "a constant of strings or sparse values");
-  }
-  return define(n, std::move(out));
-}
-
-Status Lowering::shape_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
-  std::vector<int64_t> dims = x->view.dims();
-  if (x->constant != nullptr) dims = x->constant->dims;
-  if (x->tensor != nullptr) dims = x->tensor->shape;
-  if (x->reduced) dims.back() = 1;
-  PatternValue made;
-  made.constant = std::make_shared<const Constant>(shape_of(n, dims));
-  return define(n, std::move(made));
-}
-
-// What a Reshape, Flatten, Squeeze or Unsqueeze makes of the extents.
-Result<std::vector<int64_t>> Lowering::target_dims(const OnnxNode& n,
-                                                   const std::vector<int64_t>& have) {
-  std::vector<ConstantRef> inputs(n.inputs.size());
-  if (has_input(n, 1)) {
-    LOOM_ASSIGN(inputs[1], constant(n, 1));
-  }
-  Result<std::vector<int64_t>> dims = shape_by_row(n, opset_, have, inputs);
-  if (!dims.ok()) return refused(dims.error().message);
-  return dims;
-}
-
-// Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand: no memory moves.
-Status Lowering::view_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
-  if (n.op == "Transpose" || n.op == "Expand") {
-    PatternValue out = *x;
-    if (x->scores != nullptr || x->reduced) return refuse(n, "not of attention scores or means");
-    if (n.op == "Expand") {
-      LOOM_ASSIGN(const std::vector<int64_t> to, list(n, 1));
-      if (!out.view.expand(to)) return refuse(n, "its shapes do not fit");
-      return define(n, std::move(out));
-    }
-    std::vector<int64_t> order;
-    for (size_t i = out.view.axes.size(); i-- > 0;) order.push_back(static_cast<int64_t>(i));
-    order = attribute_list(n, "perm", order);
-    std::vector<int64_t> sorted = order;
-    std::sort(sorted.begin(), sorted.end());
-    for (size_t i = 0; i < sorted.size(); ++i) {
-      if (sorted.size() != out.view.axes.size() || sorted[i] != static_cast<int64_t>(i))
-        return refuse(n, "perm is no permutation");
-    }
-    out.view = out.view.permuted(order);
-    return define(n, std::move(out));
-  }
-  if (x->is_constant()) {
-    LOOM_ASSIGN(const ConstantRef from, constant(n, 0));
-    Constant made = *from;
-    LOOM_TRY(spend(n, static_cast<int64_t>(made.values.size())));
-    LOOM_ASSIGN(made.dims, target_dims(n, from->dims));
-    PatternValue out;
-    out.constant = std::make_shared<const Constant>(std::move(made));
-    return define(n, std::move(out));
-  }
+// Views, Transpose and Expand change how a computed value is seen: no memory moves.
+Status Lowering::reshape(const OnnxNode& n) {
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
   PatternValue out = *x;
   if (x->scores != nullptr || x->reduced) return refuse(n, "not of attention scores or means");
-  LOOM_ASSIGN(const std::vector<int64_t> dims, target_dims(n, x->view.dims()));
+  LOOM_ASSIGN(const std::vector<int64_t> dims, reshaped(n, x->view.dims()));
   if (dims.size() > kMaxOnnxRank || !out.view.reshape(dims))
     return refuse(n, "this reshape moves memory, which no layer does");
   return define(n, std::move(out));
 }
 
-// Identity, Dropout, Cast: the value itself.
-Status Lowering::same_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
-  if (layer_of(n.op).function == "dropout") LOOM_TRY(check_dropout(n));
-  if (n.op == "Cast") LOOM_TRY(check_cast(n, x->holds()));
-  return define(n, *x);
-}
-
-Status Lowering::check_dropout(const OnnxNode& n) {
-  for (size_t i = 1; i < n.inputs.size(); ++i) {
-    if (!has_input(n, i)) continue;
-    LOOM_ASSIGN(const ConstantRef c, constant(n, i));
-    if (!c->dims.empty()) return refuse(n, cat("input ", i, " must be a single value"));
-    if (i == 1 && !(c->at(0) >= 0 && c->at(0) < 1))
-      return refuse(n, "a ratio that is not from 0 to 1");
-    if (i == 2 && c->at(0) != 0)
-      return refuse(n, "training_mode drops values at random; export for inference");
+Status Lowering::transpose(const OnnxNode& n, const std::vector<int64_t>& order) {
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
+  PatternValue out = *x;
+  if (x->scores != nullptr || x->reduced) return refuse(n, "not of attention scores or means");
+  std::vector<int64_t> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted.size() != out.view.axes.size() || sorted[i] != static_cast<int64_t>(i))
+      return refuse(n, "perm is not a permutation");
   }
-  return {};
+  out.view = out.view.permuted(order);
+  return define(n, std::move(out));
 }
 
-// Loom computes with f32 whatever the file says, so only what a type cannot hold would be lost.
-Status Lowering::check_cast(const OnnxNode& n, OnnxType from) const {
-  const OnnxType to = result_;
-  const bool ids = is_integer(from) && (to == OnnxType::i64 || to == OnnxType::i32);
-  const bool wide = to == OnnxType::f32 || to == OnnxType::f64;
-  if (to == from || ids || (wide && !is_integer(from))) return {};
-  if (is_float(from) && is_float(to))
-    return refuse(n, cat("rounds computed values to ", onnx_type_name(to),
-                         ", which no layer does; export the model in one type"));
+Status Lowering::expand(const OnnxNode& n, const std::vector<int64_t>& to) {
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
+  PatternValue out = *x;
+  if (x->scores != nullptr || x->reduced) return refuse(n, "not of attention scores or means");
+  if (!out.view.expand(to)) return refuse(n, "its shapes do not fit");
+  return define(n, std::move(out));
+}
+
+// A boolean is 1 or 0 in a function, so a cast to a float changes nothing.
+Status Lowering::cast(const OnnxNode& n, OnnxType from, OnnxType to) {
+  if (!is_integer(from) && !is_float(from) && (to == OnnxType::f32 || to == OnnxType::f64))
+    return define_same(n);
   return refuse(n, cat("makes ", onnx_type_name(to), " of computed ", onnx_type_name(from),
                        " values, which no layer does"));
 }
@@ -386,80 +278,23 @@ Status Lowering::check_cast(const OnnxNode& n, OnnxType from) const {
 std::span<const Lowering::HandlerRow> Lowering::handlers() {
   using L = Lowering;
   static constexpr HandlerRow kRows[] = {
-      {"Constant", &L::constant_node},
-      {"Shape", &L::shape_node},
-      {"view", &L::view_node},
-      {"Transpose", &L::view_node},
-      {"Expand", &L::view_node},
-      {"same", &L::same_node},
-      {"Cast", &L::same_node},
-      {"Gemm", &L::gemm_node},
-      {"MatMul", &L::matmul_node},
-      {"conv", &L::conv_node},
       {"pool average", &L::pool_node},
       {"pool global_average", &L::pool_node},
-      {"BatchNormalization", &L::batch_norm_node},
       {"norm", &L::norm_node},
-      {"Softmax", &L::softmax_node},
-      {"Gather", &L::gather_node},
-      {"Slice", &L::slice_node},
-      {"recurrent", &L::recurrent_node},
-      {"Concat", &L::concat_node},
-      {"Gelu", &L::gelu_node},
-      {"Where", &L::where_node},
       {"reduce mean", &L::mean_node},
   };
   return kRows;
 }
 
-Result<OnnxType> Lowering::checked(const OnnxNode& n) const {
-  if (!knows_operator(n.op)) {
-    std::vector<std::string> names;
-    for (const HandlerRow& row : handlers()) add_names(row.op, names);
-    return refuse(n,
-                  cat("no layer computes this operator; read are elementwise functions, Add, Mul, ",
-                      join(names, ", ")));
-  }
-  std::vector<OnnxType> types;
-  for (size_t i = 0; i < n.inputs.size(); ++i) {
-    types.push_back(OnnxType::undefined);
-    if (!has_input(n, i)) continue;
-    LOOM_ASSIGN(const PatternValue* value, input(n, i));
-    types.back() = value->holds();
-  }
-  const Result<OnnxType> type = check_node(n, opset_, types);
-  if (!type.ok()) return refuse(n, type.error().message);
-  return *type;
-}
-
 Status Lowering::node(const OnnxNode& n) {
   if (!is_onnx(n)) return refuse(n, cat("the domain '", printable(n.domain), "' is not read"));
   LOOM_ASSIGN(result_, checked(n));
-  if (n.op == "CastLike") return node(cast_of(n, result_));
-  if (n.op == "Cast" && attribute(n, "saturate", 1) != 1)
-    return refuse(n, "saturate is for types of 8 bits, which are not read");
+  if (is_cast_like(n)) return node(cast_of(n, result_));
   LOOM_ASSIGN(const bool normalizes_input, normalizes(n));
   if (normalizes_input) return define(n, values_.at(input_name_));
-  bool known = !n.inputs.empty();
-  for (size_t i = 0; i < n.inputs.size(); ++i) {
-    if (!has_input(n, i)) continue;
-    LOOM_ASSIGN(const PatternValue* value, input(n, i));
-    known = known && value->is_constant();
-  }
-  if (known && folds(n)) {
-    std::vector<ConstantRef> inputs;
-    for (size_t i = 0; i < n.inputs.size(); ++i) {
-      inputs.push_back(nullptr);
-      if (!has_input(n, i)) continue;
-      LOOM_ASSIGN(inputs.back(), constant(n, i));
-    }
-    Result<Constant> made = fold(n, opset_, inputs);
-    if (!made.ok()) return refused(made.error().message);
-    LOOM_TRY(spend(n, static_cast<int64_t>(made->values.size())));
-    PatternValue out;
-    out.constant = std::make_shared<const Constant>(std::move(*made));
-    return define(n, std::move(out));
-  }
+  LOOM_ASSIGN(const bool known, all_known(n));
+  if (known && folds(n)) return fold_node(n);
+  if (const ReaderRow* row = handler_of(readers(), n.op)) return (this->*row->read)(n);
   if (const HandlerRow* row = handler_of(handlers(), n.op)) return (this->*row->handle)(n);
   if (expr_knows(n.op, 1)) return unary_node(n);
   if (expr_knows(n.op, 2)) return binary_node(n);
@@ -473,8 +308,9 @@ Result<ImportedNetwork> Lowering::run() {
     left_ += kCopies * t.count();
     PatternValue value;
     value.tensor = &t;
+    value.type = t.type;
     if (t.name.empty() || !values_.emplace(t.name, std::move(value)).second)
-      return bad_file(cat("initializer '", printable(t.name), "' has no name, or stands twice"),
+      return bad_file(cat("initializer '", printable(t.name), "' has no name, or occurs twice"),
                       where_);
   }
   LOOM_TRY(read_input());
@@ -484,10 +320,10 @@ Result<ImportedNetwork> Lowering::run() {
   end.op = "output";
   end.name = model_.graph.outputs[0].name;
   end.inputs = {end.name};
-  LOOM_ASSIGN(const PatternValue* y, input(end, 0));
+  LOOM_ASSIGN(const PatternValue* y, value(end, 0));
   if (y->item < 0 || y->scores != nullptr || y->reduced)
     return refuse(end, "is not what a layer computes");
-  const OnnxType declared = model_.graph.outputs[0].type, type = y->holds();
+  const OnnxType declared = model_.graph.outputs[0].type, type = y->type;
   if (!is_float(type))
     return refuse(end, cat("holds ", onnx_type_name(type), " values; layers give floats"));
   if (declared != type && declared != OnnxType::undefined)

@@ -1,6 +1,6 @@
 // The walk over the nodes of an ONNX graph that finds its layers. Values are those of
-// values.hpp; layers are Items, each reading others, in an order in which all that an item
-// reads stands before it. finish() makes a grid of them (grid.cpp). Room-private.
+// values.hpp; layers are Items, each reading others, in an order in which the inputs of an item
+// precede it. finish() makes a grid of them (grid.cpp). Room-private.
 #pragma once
 
 #include <map>
@@ -9,33 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "onnx/import/import.hpp"
-#include "onnx/import/one_sample.hpp"
-#include "onnx/import/origins.hpp"
-#include "onnx/import/schema.hpp"
-#include "onnx/import/values.hpp"
+#include "onnx/import/item.hpp"
+#include "onnx/import/reader/importer.hpp"
 
 namespace loom::core {
-
-// The batch, where the file leaves it open: primes that no other extent has. What is the same
-// network with both does not depend on the batch.
-constexpr int64_t kOpenBatch = 7919, kOtherBatch = 7907;
-
-using Weights = std::shared_ptr<const std::vector<float>>;
-inline Weights shared(std::vector<float> values) {
-  return std::make_shared<const std::vector<float>>(std::move(values));
-}
-
-struct ItemParam {
-  std::string path;  // below the item: "weight", "0/gamma"
-  Shape shape;
-  Weights values;
-  // Not the values of one tensor of the file: training would learn another network.
-  bool made_up = false;
-  // Made up, all 1 or all 0, in the place of a weight that a later node may bring.
-  bool neutral = false;
-  bool frozen = false;  // no weight of the file: training leaves it as it is
-};
 
 // A layer under way. Roles: what still may be joined with what follows.
 struct Item {
@@ -78,39 +55,21 @@ struct AffineParts {
   std::vector<float> scale, shift;
 };
 
-struct PatternValue {
-  ConstantRef constant;                // or
-  const OnnxTensor* tensor = nullptr;  // an initializer not read yet; or
-  int item = -1;                       // a stream
+struct PatternValue : ImportValue {
+  int item = -1;  // a stream
   OnnxView view;
-  ExprRef f;                      // null: the item itself
-  bool reduced = false;           // the last axis is 1: f is the same for a whole row
-  OnnxType type = OnnxType::f32;  // of a stream, as the graph says
+  ExprRef f;             // null: the item itself
+  bool reduced = false;  // the last axis is 1: f is the same for a whole row
   std::shared_ptr<const Scores> scores;
-
-  bool is_constant() const { return constant != nullptr || tensor != nullptr; }
-  OnnxType holds() const {
-    return constant != nullptr ? constant->type : tensor != nullptr ? tensor->type : type;
-  }
 };
 
-// What slides over the positions of a convolution or a pool: one number per axis.
-struct OnnxWindow {
-  std::vector<int64_t> kernel, stride, pad, dilation;
-};
-
-class Lowering {
+class Lowering final : private Importer {
  public:
   Lowering(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options,
            int64_t open_batch = kOpenBatch)
-      : model_(model),
-        where_(where),
-        options_(options),
-        open_batch_(open_batch),
-        origins_(model, options) {}
+      : Importer(model, where, options, open_batch) {}
+  using Importer::depends_on_batch, Importer::refusal;
   Result<ImportedNetwork> run();
-  // Why run() failed.
-  Refusal refusal() const { return refusal_; }
 
  private:
   using Handler = Status (Lowering::*)(const OnnxNode&);
@@ -125,42 +84,41 @@ class Lowering {
   Status read_input();
   Status check_default(const OnnxValue& v, const OnnxTensor& tensor) const;
   Status node(const OnnxNode& n);
-  // What the node gives, after a look at all that it asks for.
-  Result<OnnxType> checked(const OnnxNode& n) const;
-  Status constant_node(const OnnxNode& n);
-  Status shape_node(const OnnxNode& n);
-  Status view_node(const OnnxNode& n);
-  Status same_node(const OnnxNode& n);
-  Status check_dropout(const OnnxNode& n);
-  Status check_cast(const OnnxNode& n, OnnxType from) const;
-  Result<std::vector<int64_t>> target_dims(const OnnxNode& n, const std::vector<int64_t>& have);
+  const ImportValue* find(const std::string& name) const override;
+  std::vector<int64_t> extents(const ImportValue& computed) const override;
+  Status define_constant(const OnnxNode& n, ImportValue value) override;
+  Status define_same(const OnnxNode& n) override;
+  Status reshape(const OnnxNode& n) override;
+  Status transpose(const OnnxNode& n, const std::vector<int64_t>& order) override;
+  Status expand(const OnnxNode& n, const std::vector<int64_t>& to) override;
+  Status cast(const OnnxNode& n, OnnxType from, OnnxType to) override;
 
   // lower_layers.cpp
-  Status gemm_node(const OnnxNode& n);
-  Status matmul_node(const OnnxNode& n);
-  Status conv_node(const OnnxNode& n);
+  Status gemm(const OnnxNode& n, const OnnxGemm& args) override;
+  Status matmul(const OnnxNode& n) override;
+  Status conv(const OnnxNode& n, OnnxConv args) override;
   Status pool_node(const OnnxNode& n);
   Status pool(const OnnxNode& n, int from, const OnnxWindow& window);
-  Result<OnnxWindow> window(const OnnxNode& n, std::vector<int64_t> kernel) const;
   Status shaped(const OnnxNode& n, const Constant& c, const std::vector<int64_t>& dims,
                 std::string_view what) const;
-  Status batch_norm_node(const OnnxNode& n);
+  Status normalize(const OnnxNode& n, const OnnxBatchNorm& args) override;
   Status norm_node(const OnnxNode& n);
-  Status softmax_node(const OnnxNode& n);
-  Status gather_node(const OnnxNode& n);
-  Status slice_node(const OnnxNode& n);
+  Status softmax(const OnnxNode& n, int64_t axis, bool log) override;
+  Status look_up(const OnnxNode& n, int64_t axis) override;
+  Status pick(const OnnxNode& n, int64_t axis, const Constant& indices) override;
+  Status slice(const OnnxNode& n, OnnxSlice args) override;
   Status last_step(const OnnxNode& n, const PatternValue& x, bool keep_axis);
-  Status recurrent_node(const OnnxNode& n);
-  Status concat_node(const OnnxNode& n);
+  Status recurrent(const OnnxNode& n, const OnnxRecurrence& args) override;
+  Status concat(const OnnxNode& n, int64_t axis) override;
   // weight: [out, in]. bias: without values, none.
   Result<PatternValue> dense(const OnnxNode& n, const PatternValue& x, ItemParam weight,
                              ItemParam bias);
 
   // lower_functions.cpp
   Status unary_node(const OnnxNode& n);
-  Status gelu_node(const OnnxNode& n);
+  Status gelu(const OnnxNode& n, bool by_tanh) override;
   Status binary_node(const OnnxNode& n);
-  Status where_node(const OnnxNode& n);
+  Status where(const OnnxNode& n) override;
   Result<bool> normalizes(const OnnxNode& n);
   Status mean_node(const OnnxNode& n);
   Result<PatternValue> stream_pair(const OnnxNode& n, const PatternValue& a, const PatternValue& b);
@@ -181,28 +139,15 @@ class Lowering {
   Result<PatternValue> scores_with(const OnnxNode& n, const PatternValue& s, const Constant& c);
   Result<int> projection(const OnnxNode& n, const PatternValue& x, double& scale) const;
 
-  // Counts values that are copied or made, so that a small file never becomes a huge network.
-  Status spend(const OnnxNode& n, int64_t values);
-  // Inputs and outputs of nodes.
-  Error refuse(const OnnxNode& n, std::string_view reason) const;
-  Error refused(std::string_view message) const;  // which names its node
-  Result<const PatternValue*> input(const OnnxNode& n, size_t i) const;
-  bool has_input(const OnnxNode& n, size_t i) const {
-    return i < n.inputs.size() && !n.inputs[i].empty();
-  }
-  Result<ConstantRef> constant(const OnnxNode& n, size_t i);
-  // A list of whole numbers: axes, extents, places.
-  Result<std::vector<int64_t>> list(const OnnxNode& n, size_t i);
-  // The same where all its values will be kept.
-  bool learns(const OnnxNode& n, size_t i) const;
-  Result<ConstantRef> weights(const OnnxNode& n, size_t i);
+  Result<const PatternValue*> value(const OnnxNode& n, size_t i) const;
+  Result<ConstantRef> read_weights(const OnnxNode& n, size_t i) override;
   Status define(const OnnxNode& n, PatternValue value, size_t output = 0);
   // A stream whose memory is what the graph sees, as a new item reads it: its last axis is
   // `width` in both.
   Result<int> rows(const OnnxNode& n, const PatternValue& x, int64_t width);
   // The same for a stream that is exactly the item's shape.
   Result<int> rows_of_item(const OnnxNode& n, const PatternValue& x);
-  // An item whose samples have the extents `dims` behind the batch: the same, or one behind it.
+  // An item whose samples have the extents `dims` after the batch: the same, or a new one after it.
   Result<int> shaped(const OnnxNode& n, int item, const std::vector<int64_t>& dims);
   // Adds an item; its shape follows from its layer.
   Result<int> add(const OnnxNode& n, Item item);
@@ -210,19 +155,7 @@ class Lowering {
   PatternValue stream(int item, const std::vector<int64_t>& dims) const;
   Result<PatternValue> view_as(const OnnxNode& n, int item, std::vector<int64_t> dims) const;
 
-  const OnnxModel& model_;
-  const std::string& where_;
-  const OnnxImportOptions& options_;
-  const int64_t open_batch_;
-  Refusal refusal_ = Refusal::other;
-  const Origins origins_;
-  int64_t unlearned_ = 0;  // values of layers that are no weights of the file
-  int64_t batch_ = 1, opset_ = 0;
-  OnnxType result_ = OnnxType::f32;  // of the node under way
-  int64_t left_ = 0;                 // values that may still be made
-  Shape sample_;
-  bool ids_ = false;
-  std::string input_name_;
+  int64_t unlearned_ = 0;  // values of layers that are not weights of the file
   Normalization normalization_;
   std::string normalized_;  // the value that is the input with normalization_ applied
   std::vector<Item> items_;
@@ -233,31 +166,8 @@ class Lowering {
 // The grid of the items that `last` needs.
 Result<ImportedNetwork> grid_of(std::vector<Item> items, int last, const Shape& sample);
 
-// A message with shapes: an open batch as the reader knows it, not by the number that stands for it
-// here.
-std::string with_open_batch(std::string_view reason, int64_t batch);
-
-// Attributes, or what is said when they are absent.
-double attribute_real(const OnnxNode& node, std::string_view name, double otherwise);
-std::string attribute_text(const OnnxNode& node, std::string_view name, std::string otherwise);
-std::vector<int64_t> attribute_list(const OnnxNode& node, std::string_view name,
-                                    std::vector<int64_t> otherwise);
-
-// lower_sequence.cpp: recurrences by their operators
-struct ImportGates {
-  std::string_view function;  // of the operator's layer
-  LayerKind kind;
-  std::vector<size_t> order;  // which of theirs stands where
-};
-std::vector<ImportGates> gate_table();
-// Blocks of [first, first + order.size() * block), in the order.
-std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t block,
-                             const std::vector<size_t>& order);
-// Whether a state has a bias: biases of each direction are `count` of the input, then of the state.
-bool has_second_bias(const std::vector<float>& biases, size_t count);
-// The activation of an RNN by the name ONNX has for it; "" when it is none of ours.
-std::string rnn_activation(const OnnxNode& n);
-
+// Whether the item is a product with weights, which takes an activation: a Dense or a convolution.
+bool is_product(const Item& item);
 LayerConfig with_field(LayerConfig layer, std::string_view name, double value);
 // A layer that computes scale * value + shift along an axis (1, or -1: the last), with made-up
 // weights. Errors: too wide.

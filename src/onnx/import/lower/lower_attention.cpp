@@ -35,7 +35,7 @@ ItemParam projected(std::string path, const Item& from, size_t param, Shape shap
 
 }  // namespace
 
-// The Dense behind a stream; `scale` takes a factor that stands before it.
+// The Dense that makes a stream; `scale` takes a factor before it.
 Result<int> Lowering::projection(const OnnxNode& n, const PatternValue& x, double& scale) const {
   if (x.f != nullptr) {
     const Recognized r = recognize(*x.f);
@@ -48,7 +48,7 @@ Result<int> Lowering::projection(const OnnxNode& n, const PatternValue& x, doubl
   const Item& item = items_[static_cast<size_t>(x.item)];
   if (item.role != Item::Role::layer || item.layer.def->kind != LayerKind::dense)
     return refuse(n,
-                  "a product of two computed values that is no attention over products of the "
+                  "a product of two computed values that is not attention over products of the "
                   "input (rotations and norms of q and k are not read)");
   return x.item;
 }
@@ -88,7 +88,7 @@ Result<PatternValue> Lowering::scores_with(const OnnxNode& n, const PatternValue
   const std::string_view function = layer_of(n.op).function;
   if (function != "add") {
     const bool known = (function == "mul" || function == "div") && c.values.size() == 1;
-    if (!known) return refuse(n, "changes scores of attention by what is no factor and no mask");
+    if (!known) return refuse(n, "changes scores of attention by neither a factor nor a mask");
     s.scale = function == "mul" ? s.scale * c.at(0) : s.scale / c.at(0);
     out.scores = std::make_shared<const Scores>(s);
     return out;

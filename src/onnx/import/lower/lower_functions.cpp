@@ -14,19 +14,6 @@ ExprRef of(const PatternValue& x) {
   return x.f != nullptr ? x.f : expr_x();
 }
 
-constexpr LayerKind kProducts[] = {LayerKind::dense,
-                                   LayerKind::cnn1,
-                                   LayerKind::cnn2,
-                                   LayerKind::cnn3,
-                                   LayerKind::conv_transposed1,
-                                   LayerKind::conv_transposed2,
-                                   LayerKind::conv_transposed3};
-
-bool is_product(const Item& item) {
-  return item.role == Item::Role::layer &&
-         std::ranges::find(kProducts, item.layer.def->kind) != std::end(kProducts);
-}
-
 bool is_dense(const Item& item) {
   return item.role == Item::Role::layer && item.layer.def->kind == LayerKind::dense;
 }
@@ -126,9 +113,15 @@ void join_norm(Item& item, const AffineParts& by, bool folded) {
 
 }  // namespace
 
+bool is_product(const Item& item) {
+  if (item.role != Item::Role::layer) return false;
+  const LayerKind kind = item.layer.def->kind;
+  return kind == LayerKind::dense || is_convolution(kind) || is_transposed_convolution(kind);
+}
+
 Status Lowering::unary_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
-  if (x->item < 0 || x->scores != nullptr) return refuse(n, "its input is no plain stream");
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
+  if (x->item < 0 || x->scores != nullptr) return refuse(n, "its input is not a plain stream");
   double parameter = 1;
   const std::string_view function = layer_of(n.op).function;
   if (function == "leaky_relu") parameter = attribute_real(n, "alpha", 0.01);
@@ -139,23 +132,18 @@ Status Lowering::unary_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-Status Lowering::gelu_node(const OnnxNode& n) {
+// The two forms have names of their own in an Expr.
+Status Lowering::gelu(const OnnxNode& n, bool by_tanh) {
   OnnxNode named = n;
-  const std::string form = attribute_text(n, "approximate", "none");
-  if (form != "none" && form != "tanh")
-    return refuse(n, cat("approximate '", printable(form), "'; none and tanh are read"));
-  named.op = form == "tanh" ? "GeluTanh" : "GeluErf";
+  named.op = by_tanh ? "GeluTanh" : "GeluErf";
   return unary_node(named);
 }
 
-// The mean of a row: of it alone, norms are made. Of all positions of a channel: a pool.
+// The mean of a row, of which norms are made, or of all positions of a channel, which is a pool.
 Status Lowering::mean_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
   const auto rank = static_cast<int64_t>(x->view.axes.size());
-  std::vector<int64_t> axes = attribute_list(n, "axes", {});
-  if (has_input(n, 1)) {
-    LOOM_ASSIGN(axes, list(n, 1));
-  }
+  LOOM_ASSIGN(std::vector<int64_t> axes, list(n, 1, "axes", {}));
   if (rank >= 4 && static_cast<int64_t>(axes.size()) == rank - 2) {
     bool positions = attribute(n, "keepdims", 1) != 0;
     for (int64_t& a : axes) a += a < 0 ? rank : 0;
@@ -181,11 +169,11 @@ Status Lowering::mean_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-Status Lowering::where_node(const OnnxNode& n) {
+Status Lowering::where(const OnnxNode& n) {
   ExprRef parts[3];
   const PatternValue* base = nullptr;
   for (size_t i = 0; i < 3; ++i) {
-    LOOM_ASSIGN(const PatternValue* x, input(n, i));
+    LOOM_ASSIGN(const PatternValue* x, value(n, i));
     if (x->is_constant()) {
       LOOM_ASSIGN(const ConstantRef c, constant(n, i));
       if (c->values.size() != 1) return refuse(n, "only one number per choice is read");
@@ -210,7 +198,7 @@ Status Lowering::where_node(const OnnxNode& n) {
 }
 
 // x - shift or * scale of the input by constants, which nothing else reads: see
-// OnnxImportOptions::take_normalization. A shift stands before the scale.
+// OnnxImportOptions::take_normalization. A shift precedes the scale.
 Result<bool> Lowering::normalizes(const OnnxNode& n) {
   if (!options_.take_normalization || ids_) return false;
   const std::string_view function = layer_of(n.op).function;
@@ -224,12 +212,12 @@ Result<bool> Lowering::normalizes(const OnnxNode& n) {
   for (const OnnxNode& other : model_.graph.nodes)
     readers += std::ranges::count(other.inputs, name);
   for (const OnnxValue& out : model_.graph.outputs) readers += out.name == name ? 1 : 0;
-  LOOM_ASSIGN(const PatternValue* value, input(n, 1));
+  LOOM_ASSIGN(const PatternValue* by, value(n, 1));
   // A weight of a file that says which initializers train is not a normalization.
   if (origins_.all_weights() && origins_.of(n.inputs[1]) != Origin::constant) return false;
   const int64_t count = sample_.count();
   Normalization& to = normalization_;
-  if (readers != 1 || !value->is_constant() || count > kMaxFolded || !to.scale.empty() ||
+  if (readers != 1 || !by->is_constant() || count > kMaxFolded || !to.scale.empty() ||
       (shifts && !to.shift.empty()))
     return false;
   LOOM_ASSIGN(const ConstantRef c, constant(n, 1));
@@ -244,8 +232,8 @@ Result<bool> Lowering::normalizes(const OnnxNode& n) {
 }
 
 Status Lowering::binary_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* a, input(n, 0));
-  LOOM_ASSIGN(const PatternValue* b, input(n, 1));
+  LOOM_ASSIGN(const PatternValue* a, value(n, 0));
+  LOOM_ASSIGN(const PatternValue* b, value(n, 1));
   if (n.inputs.size() != 2) return refuse(n, "only two inputs are read");
   if (!a->is_constant() && !b->is_constant()) {
     LOOM_ASSIGN(PatternValue y, stream_pair(n, *a, *b));
@@ -403,7 +391,7 @@ Result<PatternValue> Lowering::gate(const OnnxNode& n, const PatternValue& a,
   if (g.f != nullptr) r = recognize(*g.f);
   if (u.f != nullptr || r.kind != Recognized::Kind::activation || !is_dense(one) ||
       !is_dense(two) || one.sources != two.sources || !(one.out == two.out) || !(g.view == u.view))
-    return refuse(n, "a product of two computed values that is no gate: act(W1 x) * (W2 x)");
+    return refuse(n, "a product of two computed values that is not a gate: act(W1 x) * (W2 x)");
   const int64_t width = one.layer.integer(fields::dense::kIn),
                 inner = one.layer.integer(fields::dense::kOut);
   const std::vector<float>*b1 = param(one, "bias"), *b2 = param(two, "bias");
@@ -432,7 +420,8 @@ Result<PatternValue> Lowering::gate(const OnnxNode& n, const PatternValue& a,
 }
 
 Result<int> Lowering::materialise(const OnnxNode& n, const PatternValue& x) {
-  if (x.item < 0 || x.scores != nullptr) return refuse(n, "reads what is no output of a layer");
+  if (x.item < 0 || x.scores != nullptr)
+    return refuse(n, "reads a value that is not an output of a layer");
   if (x.f == nullptr) return x.item;
   if (x.reduced) return refuse(n, "reads the mean of a row outside of a norm");
   if (ids_ && x.item == 0) return refuse(n, "computes with the ids of the input");

@@ -29,6 +29,13 @@ std::vector<int64_t> with_last(std::vector<int64_t> dims, int64_t last) {
   return dims;
 }
 
+constexpr std::string_view kNoPadding =
+    "padding that differs at both ends, or follows from extents";
+
+bool is_padding_of_layer(const OnnxWindow& window) {
+  return window.begin == window.end && !window.automatic;
+}
+
 }  // namespace
 
 Result<PatternValue> Lowering::dense(const OnnxNode& n, const PatternValue& x, ItemParam weight,
@@ -96,14 +103,14 @@ Result<PatternValue> Lowering::dense(const OnnxNode& n, const PatternValue& x, I
   return view_as(n, made, with_last(dims, out));
 }
 
-Status Lowering::gemm_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
-  LOOM_ASSIGN(const ConstantRef b, weights(n, 1));
-  const auto alpha = static_cast<float>(attribute_real(n, "alpha", 1));
-  const auto beta = static_cast<float>(attribute_real(n, "beta", 1));
-  if (x->item < 0 || attribute(n, "transA", 0) != 0 || b->dims.size() != 2)
+Status Lowering::gemm(const OnnxNode& n, const OnnxGemm& args) {
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
+  LOOM_ASSIGN(const ConstantRef b, read_weights(n, 1));
+  const auto alpha = static_cast<float>(args.alpha);
+  const auto beta = static_cast<float>(args.beta);
+  if (x->item < 0 || args.transpose_a || b->dims.size() != 2)
     return refuse(n, "only x W + b with x computed, W a constant matrix and transA 0 is read");
-  const bool turn = attribute(n, "transB", 0) == 0;
+  const bool turn = !args.transpose_b;
   const int64_t in = b->dims[turn ? 0 : 1], out = b->dims[turn ? 1 : 0];
   if (x->view.dims().size() != 2 || in < 1 || out < 1)
     return refuse(n, "its input must have two axes");
@@ -111,7 +118,7 @@ Status Lowering::gemm_node(const OnnxNode& n) {
   for (float& v : w) v *= alpha;
   ItemParam bias{"bias", Shape{out}, nullptr};
   if (has_input(n, 2)) {
-    LOOM_ASSIGN(const ConstantRef c, weights(n, 2));
+    LOOM_ASSIGN(const ConstantRef c, read_weights(n, 2));
     // C meets [rows, out] as broadcasting has it: its last axis is that of the outputs.
     const bool row = c->dims.size() <= 2 && (c->dims.size() < 2 || c->dims[0] == 1);
     if (!row || (c->count() != out && c->count() != 1))
@@ -127,9 +134,9 @@ Status Lowering::gemm_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-Status Lowering::matmul_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* a, input(n, 0));
-  LOOM_ASSIGN(const PatternValue* b, input(n, 1));
+Status Lowering::matmul(const OnnxNode& n) {
+  LOOM_ASSIGN(const PatternValue* a, value(n, 0));
+  LOOM_ASSIGN(const PatternValue* b, value(n, 1));
   if (a->scores != nullptr && b->item >= 0) {
     LOOM_ASSIGN(PatternValue y, attend(n, *a, *b));
     return define(n, std::move(y));
@@ -140,7 +147,7 @@ Status Lowering::matmul_node(const OnnxNode& n) {
   }
   if (a->item < 0 || a->scores != nullptr || !b->is_constant())
     return refuse(n, "only x W with x computed and W a constant is read");
-  LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
+  LOOM_ASSIGN(const ConstantRef w, read_weights(n, 1));
   if (w->dims.size() != 2 || w->dims[0] < 1 || w->dims[1] < 1)
     return refuse(n, "W must be a matrix");
   const int64_t in = w->dims[0], out = w->dims[1];
@@ -155,77 +162,24 @@ Status Lowering::shaped(const OnnxNode& n, const Constant& c, const std::vector<
   return c.dims == dims ? Status{} : refuse(n, what);
 }
 
-Result<OnnxWindow> Lowering::window(const OnnxNode& n, std::vector<int64_t> kernel) const {
-  const size_t axes = kernel.size();
-  const std::vector<int64_t> ones(axes, 1), none(2 * axes, 0);
-  OnnxWindow v{std::move(kernel), attribute_list(n, "strides", ones),
-               attribute_list(n, "pads", none), attribute_list(n, "dilations", ones)};
-  if (attribute_list(n, "kernel_shape", v.kernel) != v.kernel)
-    return refuse(n, "a kernel_shape that is not that of its weights");
-  if (v.pad.size() != 2 * axes || v.stride.size() != axes || v.dilation.size() != axes)
-    return refuse(n, "pads, strides or dilations of the wrong length");
-  const std::string automatic = attribute_text(n, "auto_pad", "NOTSET");
-  if (automatic != "NOTSET" && (automatic != "VALID" || v.pad != none))
-    return refuse(n, cat("auto_pad ", printable(automatic), " is not read; give pads"));
-  for (size_t i = 0; i < axes; ++i) {
-    if (v.stride[i] < 1 || v.dilation[i] < 1 || v.pad[i] < 0)
-      return refuse(n, "pads below 0, or strides or dilations below 1");
-    if (v.pad[i] != v.pad[axes + i])
-      return refuse(n, "pads differ at both ends of an axis, which no layer has");
-  }
-  v.pad.resize(axes);
-  return v;
-}
-
-Status Lowering::conv_node(const OnnxNode& n) {
-  const bool transposed = layer_of(n.op).function == "transposed";
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
-  LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
+Status Lowering::conv(const OnnxNode& n, OnnxConv args) {
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
   if (x->item < 0) return refuse(n, "its input is a constant");
   LOOM_ASSIGN(const int from, rows_of_item(n, *x));
-  const Shape& in = items_[static_cast<size_t>(from)].out;
-  const auto axes = static_cast<size_t>(std::max(in.rank() - 2, 0));
-  if (axes < 1 || axes > 3 || w->dims.size() != axes + 2)
-    return refuse(n, cat("an input ", in.str(), " and weights of ", w->dims.size(),
-                         " axes; one to three axes of positions are read"));
-  LOOM_ASSIGN(const OnnxWindow v, window(n, {w->dims.begin() + 2, w->dims.end()}));
-  const std::vector<int64_t> extra =
-      attribute_list(n, "output_padding", std::vector<int64_t>(axes, 0));
-  if (extra.size() != axes || n.find("output_shape") != nullptr)
-    return refuse(n, "output_padding of the wrong length, or an output_shape; give pads");
-  for (size_t i = 0; i < axes; ++i) {
-    if (extra[i] < 0 || extra[i] >= v.stride[i])
-      return refuse(n, "an output_padding that is not below the stride");
-  }
-  const int64_t groups = attribute(n, "group", 1);
-  if (groups < 1 || groups > (1 << 20)) return refuse(n, "a number of groups that cannot be");
-  const int64_t filters = transposed ? w->dims[1] * groups : w->dims[0];
-  const bool biased = has_input(n, 2);
-  constexpr LayerKind kKinds[] = {LayerKind::cnn1, LayerKind::cnn2, LayerKind::cnn3};
-  constexpr LayerKind kBack[] = {LayerKind::conv_transposed1, LayerKind::conv_transposed2,
-                                 LayerKind::conv_transposed3};
-  std::vector<Field> fields = {{"channels", in[1]},  {"filters", filters}, {"kernel", v.kernel},
-                               {"stride", v.stride}, {"padding", v.pad},   {"dilation", v.dilation},
-                               {"groups", groups},   {"bias", biased}};
-  if (transposed) fields.emplace_back("output_padding", extra);
-  Result<LayerConfig> layer = make_layer((transposed ? kBack : kKinds)[axes - 1], fields);
+  if (!is_padding_of_layer(args.window)) return refuse(n, kNoPadding);
+  const int64_t channels = items_[static_cast<size_t>(from)].out[1];
+  Result<LayerConfig> layer = make_layer(args.kind(), args.fields(channels));
   if (!layer.ok()) return refuse(n, layer.error().message);
-  const int64_t rows_of = w->dims[0], patch = w->count() / std::max<int64_t>(rows_of, 1);
-  const bool fits = (transposed ? in[1] : w->dims[1] * groups) == (transposed ? w->dims[0] : in[1]);
-  if (!fits) return refuse(n, "weights that do not fit its input");
   Item item = layer_item(std::move(*layer), from);
-  item.params.push_back({"weight", Shape{rows_of, patch}, shared(w->floats())});
-  if (biased) {
-    LOOM_ASSIGN(const ConstantRef b, weights(n, 2));
-    LOOM_TRY(shaped(n, *b, {filters}, "a bias that is not one per filter"));
-    item.params.push_back({"bias", Shape{filters}, shared(b->floats())});
-  }
+  item.params.push_back({"weight", args.weight_shape(), shared(args.weight->floats())});
+  if (args.bias != nullptr)
+    item.params.push_back({"bias", Shape{args.filters}, shared(args.bias->floats())});
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
   return define(n, stream(made, dims_of(items_[static_cast<size_t>(made)].out)));
 }
 
 Status Lowering::pool_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
   if (x->item < 0) return refuse(n, "its input is a constant");
   LOOM_ASSIGN(const int from, rows_of_item(n, *x));
   const std::vector<int64_t> in = dims_of(items_[static_cast<size_t>(from)].out);
@@ -234,12 +188,13 @@ Status Lowering::pool_node(const OnnxNode& n) {
   std::vector<int64_t> kernel(in.begin() + 2, in.end());
   if (layer_of(n.op).function == "average") kernel = attribute_list(n, "kernel_shape", {});
   if (kernel.size() != axes) return refuse(n, "a kernel_shape of the wrong length");
-  LOOM_ASSIGN(const OnnxWindow v, window(n, std::move(kernel)));
-  const bool padded = std::ranges::any_of(v.pad, [](int64_t p) { return p != 0; });
+  LOOM_ASSIGN(const OnnxWindow v, window(n, in, std::move(kernel)));
+  if (!is_padding_of_layer(v)) return refuse(n, kNoPadding);
+  const bool padded = std::ranges::any_of(v.begin, [](int64_t p) { return p != 0; });
   if (attribute(n, "ceil_mode", 0) != 0 || (padded && attribute(n, "count_include_pad", 0) == 0))
     return refuse(n, "only means over whole windows are read (no ceil_mode, pads counted)");
   for (size_t i = 0; i < axes; ++i) {
-    if (v.pad[i] >= v.kernel[i] && padded) return refuse(n, "pads that are not below the kernel");
+    if (v.begin[i] >= v.kernel[i] && padded) return refuse(n, "pads that are not below the kernel");
   }
   return pool(n, from, v);
 }
@@ -251,7 +206,7 @@ Status Lowering::pool(const OnnxNode& n, int from, const OnnxWindow& v) {
   } else {
     fields.insert(fields.end(), {{"kernel", v.kernel},
                                  {"stride", v.stride},
-                                 {"padding", v.pad},
+                                 {"padding", v.begin},
                                  {"dilation", v.dilation},
                                  {"include_padding", true}});
   }
@@ -261,26 +216,15 @@ Status Lowering::pool(const OnnxNode& n, int from, const OnnxWindow& v) {
   return define(n, stream(made, dims_of(items_[static_cast<size_t>(made)].out)));
 }
 
-Status Lowering::batch_norm_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
+Status Lowering::normalize(const OnnxNode& n, const OnnxBatchNorm& args) {
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
   const std::vector<int64_t> dims = x->view.dims();
-  if (x->item < 0 || dims.size() < 2 || attribute(n, "training_mode", 0) != 0 ||
-      n.outputs.size() != 1)
-    return refuse(n, "only inference over axis 1, with one output, is read");
-  ConstantRef p[4];
-  for (size_t i = 0; i < 4; ++i) {
-    LOOM_ASSIGN(p[i], weights(n, i + 1));
-    LOOM_TRY(shaped(n, *p[i], {dims[1]}, "parameters that are not one per channel"));
-  }
-  const double eps = attribute_real(n, "epsilon", 1e-5);
+  if (x->item < 0 || args.gamma == nullptr) return refuse(n, "only constant statistics are read");
   AffineParts by;
   by.from = AffineParts::From::statistics;
   by.scales = by.shifts = true;
-  for (int64_t i = 0; i < dims[1]; ++i) {
-    const double g = p[0]->at(i) / __builtin_sqrt(p[3]->at(i) + eps);
-    by.scale.push_back(static_cast<float>(g));
-    by.shift.push_back(static_cast<float>(p[1]->at(i) - g * p[2]->at(i)));
-  }
+  by.scale.assign(args.scale.begin(), args.scale.end());
+  by.shift.assign(args.shift.begin(), args.shift.end());
   int from = 0;
   if (dims.size() == 2) {
     LOOM_ASSIGN(from, rows(n, *x, dims[1]));
@@ -293,8 +237,8 @@ Status Lowering::batch_norm_node(const OnnxNode& n) {
 }
 
 Status Lowering::norm_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
-  LOOM_ASSIGN(const ConstantRef gamma, weights(n, 1));
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
+  LOOM_ASSIGN(const ConstantRef gamma, read_weights(n, 1));
   const std::vector<int64_t> dims = x->view.dims();
   const auto rank = static_cast<int64_t>(dims.size());
   const int64_t axis = attribute(n, "axis", -1);
@@ -313,7 +257,7 @@ Status Lowering::norm_node(const OnnxNode& n) {
   if (layer_norm) {
     std::vector<float> beta(static_cast<size_t>(dims.back()));
     if (has_input(n, 2)) {
-      LOOM_ASSIGN(const ConstantRef given, weights(n, 2));
+      LOOM_ASSIGN(const ConstantRef given, read_weights(n, 2));
       LOOM_TRY(shaped(n, *given, {dims.back()}, "a bias that is not one per value"));
       beta = given->floats();
     }
@@ -325,12 +269,10 @@ Status Lowering::norm_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-Status Lowering::softmax_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const PatternValue* x, input(n, 0));
+Status Lowering::softmax(const OnnxNode& n, int64_t axis, bool log) {
+  LOOM_ASSIGN(const PatternValue* x, value(n, 0));
   std::vector<int64_t> dims = x->view.dims();
-  const auto rank = static_cast<int64_t>(dims.size());
-  const int64_t axis = attribute(n, "axis", -1);
-  if (x->item < 0 || rank < 1 || (axis != -1 && axis != rank - 1))
+  if (x->item < 0 || log || axis + 1 != static_cast<int64_t>(dims.size()))
     return refuse(n, "only softmaxes over the last axis are read");
   if (x->scores != nullptr) {
     PatternValue y = *x;
@@ -369,12 +311,12 @@ Status Lowering::softmax_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-Status Lowering::concat_node(const OnnxNode& n) {
+Status Lowering::concat(const OnnxNode& n, int64_t axis) {
   Item item;
   item.role = Item::Role::concat;
-  int64_t axis = attribute(n, "axis", 0), width = 0;
+  int64_t width = 0;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
-    LOOM_ASSIGN(const PatternValue* x, input(n, i));
+    LOOM_ASSIGN(const PatternValue* x, value(n, i));
     const std::vector<int64_t> dims = x->view.dims();
     const bool fits = x->item >= 0 && x->scores == nullptr && dims.size() == 2 && dims[0] == batch_;
     if (!fits || (axis != 1 && axis != -1) || !x->view.plain())

@@ -1,6 +1,6 @@
 // Steps that become part of the convolution before them when a graph is opened: batch norms with
-// constants, as other weights (rounded once more), and activations that its kernel has. Only where
-// nothing else reads what lies between. See body.hpp.
+// constants, as other weights (rounded once more), and activations that its kernel has. This is
+// done only if nothing else reads the values between them. See body.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -57,7 +57,7 @@ int Fuser::before(const Step& step, size_t input) const {
   return slot_index < 0 ? -1 : maker_[static_cast<size_t>(slot_index)];
 }
 
-// Null: no constant of type float32.
+// Null if there is no constant of type float32.
 const Value* Fuser::constant(const Step& step, size_t input) const {
   if (input >= step.in.size() || step.in[input] < 0) return nullptr;
   const Slot& slot = body_.fixed[static_cast<size_t>(step.in[input])];
@@ -65,7 +65,7 @@ const Value* Fuser::constant(const Step& step, size_t input) const {
   return fits ? &slot.tensor : nullptr;
 }
 
-// What `step` gave the convolution gives; the step is empty and goes.
+// The convolution takes over the output of `step`, which becomes empty and is dropped.
 void Fuser::take_over(Step& conv, Step& step) {
   conv.out[0] = step.out[0];
   maker_[static_cast<size_t>(step.out[0])] = static_cast<int>(&conv - body_.steps.data());

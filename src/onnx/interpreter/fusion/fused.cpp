@@ -1,6 +1,6 @@
 // Activations, normalizations and embeddings as the optimizer of ONNX Runtime fuses them (domain
-// com.microsoft), and operators of that domain that the standard has under another name. Each is a
-// chain of operators of the standard. Formulas: ContribOperators.md of ONNX Runtime.
+// com.microsoft). Operators of that domain that the standard has under another name are here too.
+// Each is a chain of operators of the standard. Formulas: ContribOperators.md of ONNX Runtime.
 #include <algorithm>
 #include <cmath>
 
@@ -95,7 +95,7 @@ Status skip_rms_norm(const Call& c) {
   return c.wants(3) ? c.give_as(sum, c.value(0).type, 3) : Status{};
 }
 
-// Of the standard's domain: RMSNormalization, with 1 / sqrt(mean of squares + epsilon) as a second
+// RMSNormalization of the standard's domain, with 1 / sqrt(mean of squares + epsilon) as a second
 // output.
 Status simplified_norm(const Call& c) {
   LOOM_TRY(only_real(c));

@@ -38,7 +38,7 @@ Status check_mask(const Call& c, const Value& mask, const Scores& s) {
   return {};
 }
 
-// What is added to scores: mask `m`, `bias`, and with attribute `unidirectional` what comes later,
+// The addend of scores: mask `m`, `bias`, and with attribute `unidirectional` what comes later,
 // except for the last query: ONNX Runtime lets it see all keys, which matters where there are more
 // keys than queries. A value without extents: nothing.
 Result<Value> added(const Call& c, size_t m, size_t bias, const Scores& s) {
@@ -165,7 +165,7 @@ Result<Value> unpacked(const Call& c, const Value& x, int64_t i, int64_t count) 
   return one.view_as({x.dims[0], x.dims[1], x.dims[2] * x.dims[4]});
 }
 
-// Queries, keys and values, which may lie in one input or two.
+// Queries, keys and values, which may be in one input or two.
 Status take_inputs(const Call& c, Attended& a) {
   LOOM_ASSIGN(a.q, c.as(0, OnnxType::f32));
   if (!c.has(1)) {
@@ -276,7 +276,7 @@ Result<Step> step_of(const Call& c, const Value& q) {
   return s;
 }
 
-// What was before and what is new of a sample, in a cache of `room` tokens; zeros after them.
+// The past and the new rows of a sample, in a cache of `room` tokens; zeros after them.
 Result<Value> cached(const Call& c, size_t past, const Value& fresh, const Step& s, int64_t heads,
                      int64_t room) {
   const int64_t size = fresh.last() / heads;
@@ -300,7 +300,7 @@ Result<Value> cached(const Call& c, size_t past, const Value& fresh, const Step&
   return y;
 }
 
-// What is added to the score of each head, query and key. The column after the keys of the cache,
+// The addend of the score of each head, query and key. The column after the keys of the cache,
 // where there is one, is the sink: it takes a share of the weights and gives nothing.
 Result<Value> cache_mask(const Call& c, const Step& s, int64_t heads, bool sink) {
   const int64_t window = c.integer("local_window_size", -1), cols = s.room + (sink ? 1 : 0);

@@ -261,17 +261,17 @@ Status ml_one_hot(const Call& c) {
     if (at != cats.end())
       y.data<float>()[i * width + (at - cats.begin())] = 1;
     else if (c.integer("zeros", 1) == 0)
-      return c.bad(cat("the value ", x.data<int64_t>()[i], " is no category"));
+      return c.bad(cat("the value ", x.data<int64_t>()[i], " is not a category"));
   }
   return c.give(std::move(y));
 }
 
-// Keys or values of a LabelEncoder as doubles, whole numbers beyond 2^53 are refused.
+// Keys or values of a LabelEncoder as doubles. Integers beyond 2^53 are refused.
 Result<std::vector<double>> encoder_list(const Call& c, const std::string& which, bool& whole) {
   const Dims integers = c.list(which + "_int64s");
   whole = !integers.empty();
   if (std::ranges::any_of(integers, [](int64_t v) { return v > (1LL << 53) || -v > (1LL << 53); }))
-    return c.not_done("whole numbers beyond 2^53");
+    return c.not_done("integers beyond 2^53");
   if (whole) return std::vector<double>(integers.begin(), integers.end());
   const OnnxAttribute* tensor = c.node.find(which + "_tensor");
   if (tensor != nullptr && tensor->tensors.size() == 1) whole = !is_real(tensor->tensors[0].type);

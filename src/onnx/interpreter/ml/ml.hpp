@@ -1,5 +1,5 @@
-// What operators of the domain ai.onnx.ml share: rows of features, numbers that are attributes,
-// what becomes of scores. Everything is computed in double precision and rounded once, to the float
+// Code that operators of the domain ai.onnx.ml share: rows of features, numeric attributes, and
+// transforms of scores. Everything is computed in double precision and rounded once, to the float
 // that the standard gives. Text is not a type of this room: labels that are text are refused, and
 // maps come out as the tensor of their values, a column for each key.
 #pragma once
@@ -29,8 +29,9 @@ Result<Dims> class_labels(const Call& c, std::string_view integers, std::string_
 
 size_t best_score(const std::vector<double>& scores);  // the first of the largest
 
-// Two scores of one, as ONNX Runtime writes them: the logistic function of -s and s where that is
-// asked for, else [1 - s, s] where how is 0 or 1, its number of the case, and [-s, s] where not.
+// Two scores of one, as ONNX Runtime writes them. They are the logistic function of -s and s if
+// `post` is that. Else they are [1 - s, s] if `how`, its number of the case, is 0 or 1, and [-s, s]
+// if not.
 void second_score(std::vector<double>& scores, int how, PostTransform post);
 
 }  // namespace loom::core::evaluate

@@ -1,6 +1,6 @@
-// Support vector machines of ai.onnx.ml. Probabilities are those of Wu, Lin and Weng (2004),
-// "Probability estimates for multi-class classification by pairwise coupling", second method, with
-// the iteration and the bound at which LIBSVM stops. See ml.hpp.
+// Support vector machines of ai.onnx.ml. Probabilities are the second method of Wu, Lin and Weng
+// (2004), "Probability estimates for multi-class classification by pairwise coupling". The
+// iteration and its stopping bound are those of LIBSVM. See ml.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -77,7 +77,7 @@ Status svm_regressor(const Call& c) {
   return c.give_as(y, OnnxType::f32);
 }
 
-// A classifier: a machine for each pair of classes, whose vectors lie class by class.
+// A classifier: a machine for each pair of classes, whose vectors are ordered by class.
 struct Pairs {
   Machine machine;
   Dims each, first, labels;

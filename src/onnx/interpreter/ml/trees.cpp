@@ -18,7 +18,7 @@ struct TreeNode {
   int64_t feature = 0;
   double split = 0;
   int64_t yes = -1, no = -1;  // nodes
-  // Of a leaf: its weights; of a membership: its values.
+  // For a leaf, its weights; for a membership test, its values.
   int64_t first = 0, last = 0;
 };
 struct Weight {
@@ -80,9 +80,9 @@ Status acyclic(const Call& c, const Ensemble& e) {
       state[at] = open;
       if (e.nodes[at].branch == Branch::leaf) continue;
       for (const int64_t child : {e.nodes[at].yes, e.nodes[at].no}) {
-        const uint8_t seen = state[static_cast<size_t>(child)];
-        if (seen == open) return c.bad("a tree that leads back into itself");
-        if (seen == unseen) stack.push_back(child);
+        const uint8_t visited = state[static_cast<size_t>(child)];
+        if (visited == open) return c.bad("a tree that leads back into itself");
+        if (visited == unseen) stack.push_back(child);
       }
     }
   }
@@ -124,7 +124,7 @@ Status read_nodes(const Call& c, Ensemble& e, std::map<Key, int64_t>& indices) {
     return c.bad("lists of nodes that differ in length, or no node");
   for (size_t i = 0; i < n; ++i) {
     if (!indices.emplace(Key{trees[i], ids[i]}, static_cast<int64_t>(i)).second)
-      return c.bad(cat("node ", ids[i], " of tree ", trees[i], " stands twice"));
+      return c.bad(cat("node ", ids[i], " of tree ", trees[i], " occurs twice"));
     if (i == 0 || trees[i] != trees[i - 1]) e.roots.push_back(static_cast<int64_t>(i));
   }
   for (size_t i = 0; i < n; ++i) {
@@ -287,15 +287,15 @@ Result<std::shared_ptr<const Prepared>> prepare_ensemble(const Call& c) {
 
 // Scores of a row, base values left out; seen: which of them any leaf names.
 void walk(const Ensemble& e, const double* x, std::vector<double>& scores,
-          std::vector<uint8_t>& seen) {
+          std::vector<uint8_t>& visited) {
   std::ranges::fill(scores, 0.0);
-  std::ranges::fill(seen, uint8_t{0});
+  std::ranges::fill(visited, uint8_t{0});
   for (const int64_t root : e.roots) {
     const TreeNode& leaf = e.nodes[static_cast<size_t>(e.leaf(root, x))];
     for (int64_t i = leaf.first; i < leaf.last; ++i) {
       const Weight& w = e.weights[static_cast<size_t>(i)];
       double& s = scores[static_cast<size_t>(w.target)];
-      uint8_t& known = seen[static_cast<size_t>(w.target)];
+      uint8_t& known = visited[static_cast<size_t>(w.target)];
       if (e.aggregate == Aggregate::least)
         s = known != 0 ? std::min(s, w.value) : w.value;
       else if (e.aggregate == Aggregate::most)
@@ -330,9 +330,9 @@ Status tree_regressor(const Call& c) {
   LOOM_ASSIGN(Value y, c.make(OnnxType::f64, {x.count, e.targets}));
   c.parallel(x.count, 20.0 * static_cast<double>(e.roots.size()), [&](int64_t from, int64_t to) {
     std::vector<double> scores(static_cast<size_t>(e.targets));
-    std::vector<uint8_t> seen(scores.size());
+    std::vector<uint8_t> visited(scores.size());
     for (int64_t r = from; r < to; ++r) {
-      walk(e, x.row(r), scores, seen);
+      walk(e, x.row(r), scores, visited);
       for (size_t k = 0; k < e.base.size(); ++k) scores[k] += e.base[k];
       transform_scores(e.post, scores.data(), e.targets);
       std::ranges::copy(scores, y.data<double>() + r * e.targets);
@@ -362,10 +362,10 @@ Status tree_classifier(const Call& c) {
   LOOM_ASSIGN(Value y, c.make(OnnxType::f64, {x.count, e.targets}));
   c.parallel(x.count, 20.0 * static_cast<double>(e.roots.size()), [&](int64_t from, int64_t to) {
     std::vector<double> scores(static_cast<size_t>(e.targets));
-    std::vector<uint8_t> seen(scores.size());
+    std::vector<uint8_t> visited(scores.size());
     for (int64_t r = from; r < to; ++r) {
       scores.resize(static_cast<size_t>(e.targets));
-      walk(e, x.row(r), scores, seen);
+      walk(e, x.row(r), scores, visited);
       size_t best = 0;
       if (single) {
         double s = scores[0] + scores[1];  // of the one class that has weights

@@ -63,7 +63,7 @@ struct Attended {
   float cap;
 };
 
-// A truth becomes 0 or -inf.
+// A boolean becomes 0 or -inf.
 Status add_mask(const Call& c, Attended& a) {
   if (!c.has(3)) return {};
   const Value& given = c.value(3);
@@ -124,7 +124,7 @@ Result<Attended> attended(const Call& c) {
   return a;
 }
 
-// What is added to the score of query i and key j; -inf: never.
+// The addend of the score of query i and key j; -inf: never.
 float bias_at(const Attended& a, int64_t b, int64_t h, int64_t i, int64_t j) {
   const int64_t at = i + a.offsets[static_cast<size_t>(b)];
   if (a.causal && j > at) return kNever;
@@ -166,7 +166,7 @@ Status attention(const Call& c) {
   const OnnxType type = c.value(0).type;
   const int64_t size = a.q.dims[3], width = a.v.dims[3],
                 mode = c.integer("qk_matmul_output_mode", 0);
-  if (mode < 0 || mode > 3) return c.bad("qk_matmul_output_mode is none");
+  if (mode < 0 || mode > 3) return c.bad("unknown qk_matmul_output_mode");
   const double scale = c.real("scale", 1 / std::sqrt(static_cast<double>(size)));
   LOOM_ASSIGN(Value scaled, c.make(OnnxType::f32, a.q.dims));
   for (int64_t i = 0; i < scaled.count(); ++i)
@@ -243,8 +243,8 @@ Status rotary(const Call& c) {
   return c.give_as(out, c.value(0).type);
 }
 
-// One head of attention by a running state S [d_k, d_v]: S = S exp(g) (gated), v = beta (v - S^T k)
-// (delta), S += k v^T, y = scale S^T q of each query head.
+// One head of attention by a running state S [d_k, d_v]. Steps: S = S exp(g) (gated), v = beta (v -
+// S^T k) (delta), S += k v^T. The result is y = scale S^T q for each query head.
 struct LinearHead {
   int64_t keys, values;
   const float *k, *v, *decay, *beta;
@@ -273,7 +273,7 @@ Status linear_attention(const Call& c) {
   LOOM_TRY(only_f32(c));
   const std::string rule = c.text("update_rule", "gated_delta");
   const bool gated = rule.starts_with("gated"), delta = rule.ends_with("delta");
-  if (!gated && !delta && rule != "linear") return c.bad("update_rule is none");
+  if (!gated && !delta && rule != "linear") return c.bad("unknown update_rule");
   const int64_t heads = c.integer("q_num_heads", 0), groups = c.integer("kv_num_heads", 0);
   Value in[6];
   for (size_t i = 0; i < c.in.size(); ++i) {
@@ -335,7 +335,7 @@ Status causal_conv(const Call& c) {
   LOOM_ASSIGN(const Value w, c.widened(1));
   const std::string activation = c.text("activation", "none");
   const bool silu = activation == "silu" || activation == "swish";
-  if (!silu && activation != "none") return c.bad("activation is none");
+  if (!silu && activation != "none") return c.bad("unknown activation");
   if (x.rank() != 3 || w.rank() != 3 || w.dims[0] != x.dims[1] || w.dims[1] != 1 || w.dims[2] < 1)
     return c.bad("takes [B, C, L] and weights [C, 1, K]");
   const int64_t b = x.dims[0], ch = x.dims[1], n = x.dims[2], k = w.dims[2];

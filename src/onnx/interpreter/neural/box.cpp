@@ -81,7 +81,7 @@ Status roi_align(const Call& c) {
   const std::string mode = c.text("mode", "avg");
   const bool half = c.text("coordinate_transformation_mode",
                            c.opset >= 16 ? "half_pixel" : "output_half_pixel") == "half_pixel";
-  if (mode != "avg" && mode != "max") return c.bad("mode is none");
+  if (mode != "avg" && mode != "max") return c.bad("unknown mode");
   const Align a{c.integer("output_height", 1),
                 c.integer("output_width", 1),
                 c.integer("sampling_ratio", 0),
@@ -89,7 +89,7 @@ Status roi_align(const Call& c) {
                 half ? 0.5 : 0,
                 mode == "max",
                 !half};
-  if (a.samples < 0 || a.samples > 4096) return c.bad("sampling_ratio is none");
+  if (a.samples < 0 || a.samples > 4096) return c.bad("invalid sampling_ratio");
   LOOM_ASSIGN(Value y, c.make(x.type, {rois.dims[0], x.dims[1], a.rows, a.cols}));
   const int64_t bins = a.rows * a.cols, size = x.dims[2] * x.dims[3];
   for (const int64_t n : batch) {

@@ -1,5 +1,5 @@
-// Convolutions: f32 by the kernels of networks, weights that are constants being packed once;
-// double and whole numbers by plain loops. See windows.hpp.
+// Convolutions. f32 uses the kernels of networks; constant weights are packed once. double and
+// integers use plain loops. See windows.hpp.
 #include <algorithm>
 
 #include "onnx/interpreter/neural/windows.hpp"
@@ -37,7 +37,7 @@ Result<Windows> windows_of(const Call& c, const Dims& x, const Dims& kernel, boo
   LOOM_ASSIGN(const Dims pads, per_axis(c, "pads", 2 * w.axes, 0, 0));
   const std::string automatic = c.text("auto_pad", "NOTSET");
   const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
-  if (!same && automatic != "NOTSET" && automatic != "VALID") return c.bad("auto_pad is none");
+  if (!same && automatic != "NOTSET" && automatic != "VALID") return c.bad("unknown auto_pad");
   for (int a = 0; a < w.axes; ++a) {
     const auto k = static_cast<size_t>(a), s = static_cast<size_t>(w.slot(a));
     const int64_t in = x[k + 2], reach = (kernel[k] - 1) * dilations[k] + 1;
@@ -123,7 +123,7 @@ Status add_channels(const Call& c, Value& y, const Value& bias) {
   return {};
 }
 
-// What output `o` sees of an image [C, in]: its patch, zeros outside.
+// The patch of output `o` in an image [C, in]; zeros outside.
 void copy_patch(const ConvShape& s, const float* image, int64_t o, float* to) {
   const int64_t first[3] = {o / (s.out[1] * s.out[2]) * s.stride[0] - s.pad[0],
                             o / s.out[2] % s.out[1] * s.stride[1] - s.pad[1],

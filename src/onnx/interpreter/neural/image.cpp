@@ -105,20 +105,20 @@ Result<Sampler> sampler_of(const Call& c, const Value& x) {
   else if (mode == "cubic" || mode == "bicubic")
     s.order = 3;
   else if (mode != "linear" && mode != "bilinear")
-    return c.bad("mode is none");
+    return c.bad("unknown mode");
   if (s.order == 3 && s.axes == 3) return c.not_done("cubic sampling of volumes");
   if (pad == "border")
     s.beyond = Beyond::border;
   else if (pad == "reflection")
     s.beyond = Beyond::reflection;
   else if (pad != "zeros")
-    return c.bad("padding_mode is none");
+    return c.bad("unknown padding_mode");
   s.corners = c.integer("align_corners", 0) != 0;
   return s;
 }
 
 Status grid_sample(const Call& c) {
-  if (!is_real(c.value(0).type)) return c.not_done("whole numbers");
+  if (!is_real(c.value(0).type)) return c.not_done("integers");
   LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(const Value grid, c.as(1, OnnxType::f64));
   LOOM_ASSIGN(const Sampler s, sampler_of(c, x));
@@ -166,7 +166,7 @@ Status affine_grid(const Call& c) {
     double at[4] = {0, 0, 0, 1};
     at[axes] = 1;
     int64_t rest = i % points;
-    for (int64_t a = 0; a < axes; ++a) {  // the last axis of the picture is x
+    for (int64_t a = 0; a < axes; ++a) {  // the last axis of the image is x
       const int64_t n = size[static_cast<size_t>(axes + 1 - a)];
       const auto k = static_cast<double>(rest % n), extent = static_cast<double>(n);
       rest /= n;
@@ -185,7 +185,7 @@ Status affine_grid(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
-// Columns back to a picture: what overlaps is added.
+// Columns back to an image: overlapping values are added.
 Status col2im(const Call& c) {
   LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(const Dims image, c.int_list(1));
@@ -227,14 +227,14 @@ Status col2im(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
-// Convolution of pictures whose taps are moved by offsets (and weighed by a mask): the taps are
-// sampled, then it is a product with the weights.
+// Convolution of images whose taps are moved by offsets (and weighed by a mask). The taps are
+// sampled; then it is a product with the weights.
 Status deform_conv(const Call& c) {
   if (!is_real(c.value(0).type)) return c.bad("takes floats");
   LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(const Value w, c.as(1, x.type));
   LOOM_ASSIGN(const Value offset, c.as(2, OnnxType::f64));
-  if (x.rank() != 4 || w.rank() != 4) return c.not_done("other than pictures");
+  if (x.rank() != 4 || w.rank() != 4) return c.not_done("inputs that are not images");
   LOOM_ASSIGN(Windows win, windows_of(c, x.dims, Dims(w.dims.begin() + 2, w.dims.end())));
   ConvShape& s = win.shape;
   s.channels = x.dims[1], s.filters = w.dims[0], s.groups = c.integer("group", 1);

@@ -21,7 +21,7 @@ Status likelihood_loss(const Call& c, const Value& x) {
   if (c.value(1).dims != dims) return c.bad("a class per place is needed");
   const std::string reduction = c.text("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    return c.bad("reduction is none");
+    return c.bad("unknown reduction");
   const bool ignores = c.given("ignore_index");
   const int64_t ignored = c.integer("ignore_index", 0);
   Value weights;
@@ -128,7 +128,7 @@ Status adam(const Call& c) {
 Status momentum(const Call& c) {
   const std::string mode = c.text("mode", "standard");
   const bool nesterov = mode == "nesterov";
-  if (!nesterov && mode != "standard") return c.bad("mode is none");
+  if (!nesterov && mode != "standard") return c.bad("unknown mode");
   const double a = c.real("alpha", 0), b = c.real("beta", 0), norm = c.real("norm_coefficient", 0);
   return updated(c, 1, [=](double* v, double rate, double step) {
     const double g = norm * v[0] + v[1];

@@ -19,7 +19,7 @@ bool exact_in_float(OnnxType type) {
   return element_bytes(type) <= 2 && type != OnnxType::boolean;
 }
 
-// What both kinds of pooling over windows begin with.
+// Windows and tensors of both kinds of pooling.
 struct Pooling {
   Windows windows;
   Value x, y;  // f32
@@ -162,7 +162,7 @@ Result<Value> powers(const Call& c, const Value& x, double p) {
   return y;
 }
 
-// (sum |x|^p)^(1/p): p 1 and 2 as they stand, others as sums of powers.
+// (sum |x|^p)^(1/p): p 1 and 2 directly, others as sums of powers.
 Status lp_pool(const Call& c) {
   LOOM_ASSIGN(Pooling p, pooling(c));
   const auto power = c.integer("p", 2);

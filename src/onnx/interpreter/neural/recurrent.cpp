@@ -1,7 +1,7 @@
 // RNN, LSTM and GRU with every attribute: directions, initial states, lengths, peepholes, clip,
 // layout, any activations, in f32. Products of the inputs for all steps are one product of
-// matrices, those of the states one per step, both on the kernels of networks with weights that are
-// packed once.
+// matrices. Those of the states are one per step. Both use the kernels of networks, with weights
+// that are packed once.
 #include <algorithm>
 #include <cmath>
 
@@ -47,7 +47,7 @@ struct PackedRecurrence : Prepared {
   std::vector<std::shared_ptr<PackedMatrix>> w, r, last;
 };
 
-// What one recurrent operator is about: gates of H rows each, in the operator's own order.
+// One recurrent operator: gates of H rows each, in the operator's own order.
 struct Recurrence {
   int64_t steps, batch, width, hidden, directions;
   int gates;
@@ -93,7 +93,7 @@ Status add_directions(const Call& c, Recurrence& o) {
   if (direction == "bidirectional")
     o.backwards = {0, 1};
   else if (direction != "forward" && direction != "reverse")
-    return c.bad("direction is none");
+    return c.bad("unknown direction");
   o.directions = static_cast<int64_t>(o.backwards.size());
   return {};
 }

@@ -18,7 +18,7 @@ struct Resizing {
   bool antialias = false, exclude_outside = false;
 };
 
-// What one output place of an axis is made of.
+// The inputs and weights of one output position of an axis.
 struct Taps {
   std::vector<int64_t> at;
   std::vector<double> weight;
@@ -32,7 +32,7 @@ struct AxisSize {
 
 double source_of(const Resizing& r, const AxisSize& a, int64_t i) {
   const auto x = static_cast<double>(i), in = static_cast<double>(a.in);
-  // Of scales the extent before it was rounded down, as the standard has it.
+  // With scales, this is the extent before it was rounded down, as in the standard.
   const double out = a.scale * in;
   if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (r.coordinates == "asymmetric") return x / a.scale;
@@ -129,7 +129,7 @@ void resize_any(const Call& c, const Value& x, Value& y, int axis, const std::ve
   }
 }
 
-// Places that lie outside of the input along some axis hold one value.
+// Positions outside of the input along some axis hold one value.
 Status write_outside(const Call& c, Value& y, int axis, const std::vector<Taps>& taps) {
   LOOM_ASSIGN(Value one, c.make(OnnxType::f64, {}));
   *one.data<double>() = c.real("extrapolation_value", 0);
@@ -170,7 +170,7 @@ Status resize_by(const Call& c, const Resizing& r, const std::vector<int>& axes,
     for (size_t k = 0; k < axes.size(); ++k) LOOM_TRY(write_outside(c, x, axes[k], all[k]));
   }
   if (is_real(type)) return c.give_as(x, type);
-  if (!nearest) {  // whole numbers are rounded
+  if (!nearest) {  // integers are rounded
     for (int64_t i = 0; i < x.count(); ++i)
       x.data<double>()[i] = std::nearbyint(x.data<double>()[i]);
   }
@@ -198,10 +198,10 @@ Result<std::vector<AxisSize>> axis_sizes(const Call& c, const std::vector<int>& 
       common = policy == "not_larger" ? std::min(common, a.scale) : std::max(common, a.scale);
     } else {
       a.scale = scales[k];
-      if (!(a.scale > 0 && a.scale * in < 1e9)) return c.bad("a scale that is none");
+      if (!(a.scale > 0 && a.scale * in < 1e9)) return c.bad("a scale that is out of range");
       a.out = static_cast<int64_t>(std::floor(in * a.scale));
     }
-    if (a.out < 0 || a.out > (int64_t{1} << 30)) return c.bad("a size that is none");
+    if (a.out < 0 || a.out > (int64_t{1} << 30)) return c.bad("a size that is out of range");
     out.push_back(a);
   }
   if (!sizes.empty() && policy != "stretch") {

@@ -16,19 +16,19 @@ struct Windows {
   int64_t slot(int axis) const { return 3 - axes + axis; }
   Dims out_dims(int64_t batch, int64_t channels) const;
 };
-// Of an input [N, C, ...] with windows of `kernel`. `ceil`: outputs are rounded up, but no window
-// begins behind the input. Errors: attributes that are none; more than three spatial axes.
+// The windows of `kernel` over an input [N, C, ...]. `ceil`: outputs are rounded up, but no window
+// begins after the input. Errors: invalid attributes; more than three spatial axes.
 Result<Windows> windows_of(const Call& c, const Dims& x, const Dims& kernel, bool ceil = false);
 // An attribute with a number per axis, `otherwise` where it is absent.
 Result<Dims> per_axis(const Call& c, std::string_view name, int axes, int64_t otherwise,
                       int64_t least);
 
-// Constant weights of a convolution, packed, with an activation behind the bias; null where
-// `prepared` has one already.
+// Constant weights of a convolution, packed, with an activation after the bias; null if `prepared`
+// has one already.
 std::shared_ptr<const Prepared> with_activation(const std::shared_ptr<const Prepared>& prepared,
                                                 Activation activation);
 
-// The outputs of one axis whose tap `t` lies inside of the input: [first, second).
+// The outputs of one axis whose tap `t` is inside of the input: [first, second).
 inline std::pair<int64_t, int64_t> outputs_inside(const ConvShape& s, int axis, int64_t t) {
   const int64_t shift = t * s.dilation[axis] - s.pad[axis], stride = s.stride[axis];
   const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;

@@ -54,7 +54,7 @@ Status decoded_product(const Call& c, int64_t n, int64_t k, const Value* bias,
   return c.give_as(y.view_as(dims), c.value(0).type);
 }
 
-// What MatMulNBits says of its weights.
+// The weights of MatMulNBits.
 struct Blocks {
   int64_t n, k, bits, block, count;  // count: blocks of a row
   Value scales, zeros;               // f32; zeros as codes where `packed`
@@ -161,7 +161,7 @@ Status matmul_bnb4(const Call& c) {
   const int64_t kind = c.integer("quant_type", 0);
   if (c.integer("transB", 1) != 1) return c.not_done("transB 0");
   if (n < 1 || k < 1 || block < 16 || (kind != 0 && kind != 1))
-    return c.bad("N, K, block_size or quant_type that is none");
+    return c.bad("an invalid N, K, block_size or quant_type");
   LOOM_ASSIGN(const Value scales, c.as(2, OnnxType::f32));
   if (c.value(1).type != OnnxType::u8 || c.value(1).count() != (n * k + 1) / 2 ||
       scales.count() != (n * k + block - 1) / block)

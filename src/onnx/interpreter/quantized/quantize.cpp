@@ -37,14 +37,14 @@ Result<OnnxType> quantized_type(const Call& c) {
   return asked == OnnxType::undefined ? OnnxType::u8 : asked;
 }
 
-// The nearest whole number, ties to even, of |v| below 2^22: adding 1.5 x 2^23 rounds there.
+// The nearest integer, ties to even, of |v| below 2^22: adding 1.5 x 2^23 rounds there.
 float nearest(float v) {
   constexpr float kShift = 12582912.0F;
   return (v + kShift) - kShift;
 }
 
-// A row of n values to whole numbers with one scale. What is rounded is clamped before, to limits
-// that are whole numbers, which gives the same.
+// Quantizes a row of n values with one scale. Values are clamped before they are rounded. The
+// limits are integers, so the result is the same.
 using QuantizeRow = void (*)(const float* x, float scale, float zero, int64_t n, void* y);
 template <class Q>
 void quantize_row(const float* x, float scale, float zero, int64_t n, void* to) {

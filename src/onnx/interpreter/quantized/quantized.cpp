@@ -1,8 +1,8 @@
-// Products and convolutions of whole numbers, rounded once where the operator asks for quantized
-// results. Of 8 bits they run on the kernels for f32, and are exact: sums that stay below 2^24 are
-// whole numbers that f32 has, whatever their order, so an inner axis is cut into pieces whose sums
-// can reach no more, and pieces are added as whole numbers. Weights stay in 8 bits, with scale 1.
-// Others are computed in 64 bits by plain loops. See products.hpp and windows.hpp.
+// Products and convolutions of integers, rounded once if the operator asks for quantized results.
+// Operands of 8 bits use the kernels for f32, and are exact. Sums below 2^24 are integers that f32
+// has, in any order. So an inner axis is cut into pieces whose sums cannot reach more, and pieces
+// are added as integers. Weights stay in 8 bits, with scale 1. Others are computed in 64 bits by
+// plain loops. See products.hpp and windows.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ bool of_8_bits(const Call& c, size_t i, size_t z) {
 // Input i as numbers of `type` less its zero point: input z, of one number, or one per place of
 // `axis`.
 Result<Value> less_zero(const Call& c, size_t i, size_t z, int axis, OnnxType type) {
-  if (is_real(c.value(i).type)) return c.bad("takes whole numbers");
+  if (is_real(c.value(i).type)) return c.bad("takes integers");
   LOOM_ASSIGN(const Value x, c.as(i, type));
   if (!c.has(z)) return x;
   LOOM_ASSIGN(const Dims zero, c.int_list(z));
@@ -69,7 +69,7 @@ void add_sums(const Call& c, const Value& from, Value& to, bool first) {
   });
 }
 
-// Rows of whole numbers as weights: in 8 bits where they fit, of which each is itself.
+// Rows of integers as weights. If they fit in 8 bits, each is its own code.
 Result<std::shared_ptr<PackedMatrix>> pack_whole(const Call& c, const Value& rows, float most) {
   constexpr float kMaxCode = 127;
   const int64_t count = rows.dims[0], cols = count == 0 ? 0 : rows.count() / count;

@@ -49,7 +49,7 @@ public final class Misuse {
     fails(() -> Network.load("a\0b"), Types.Code.INVALID_ARGUMENT, "NUL");
   }
 
-  /** What two epochs give a new network with these options. */
+  /** The hash of a new network after two epochs with these options. */
   private static String hashWith(Trainer.Options options) {
     float[] values = new float[32];
     for (int i = 0; i < 32; ++i) values[i] = (i % 7) / 7f;
@@ -83,7 +83,7 @@ public final class Misuse {
     try (Network net = Network.fromJson(JSON)) {
       fails(() -> net.predict(Tensor.of(new float[5], 1, 5)), Types.Code.INVALID_ARGUMENT, "[1, 5]");
       fails(() -> Tensor.of(new float[5], 2, 3), Types.Code.INVALID_ARGUMENT, "do not fill");
-      fails(() -> Tensor.of(new float[5], -1, -5), Types.Code.INVALID_ARGUMENT, "none");
+      fails(() -> Tensor.of(new float[5], -1, -5), Types.Code.INVALID_ARGUMENT, "is invalid");
       fails(() -> net.parameter("nothing"), Types.Code.NOT_FOUND, "nothing");
       try (Network.Session session = net.session(0, false)) {
         Tensor x = Tensor.of(new float[] {1, 2, 3, 4}, 1, 4);

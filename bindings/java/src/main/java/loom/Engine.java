@@ -7,7 +7,7 @@ public final class Engine extends Handle {
     private final Sys.EngineOptions raw = new Sys.EngineOptions();
     private com.sun.jna.Memory isa;
 
-    /** Lanes of work, the caller's included; 0: all cores. */
+    /** Lanes of work, the caller's included; 0 means all cores. */
     public Options threads(int threads) {
       raw.threads = threads;
       return this;
@@ -57,7 +57,7 @@ public final class Engine extends Handle {
     return field(info().isa);
   }
 
-  /** "0.1.0": of the library that runs. */
+  /** The version of the library that runs. */
   public static String version() {
     return LIB.loom_version();
   }

@@ -13,13 +13,13 @@ public final class GenerateOptions {
     return this;
   }
 
-  /** 0: the likeliest token; else logits are divided by it. */
+  /** Logits are divided by it; 0 takes the likeliest token. */
   public GenerateOptions temperature(float temperature) {
     raw.temperature = temperature;
     return this;
   }
 
-  /** Keep the k likeliest tokens; 0: all. */
+  /** Keep the k likeliest tokens; 0 keeps all. */
   public GenerateOptions topK(long k) {
     raw.top_k = k;
     return this;

@@ -14,12 +14,12 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.ToIntFunction;
 
-/** An object of the library. close() frees it at once; else it goes when nobody refers to it. */
+/** An object of the library. close() frees it at once; else the collector frees it. */
 public abstract class Handle implements AutoCloseable {
   static final Sys LIB = open();
   private static final Cleaner CLEANER = Cleaner.create();
 
-  /** What frees the handle, once; it refers to no Handle, so that the collector can find those. */
+  /** Frees the handle, once; it refers to no Handle, so that the collector can find those. */
   private static final class State implements Runnable {
     private Pointer raw;
     private final Consumer<Pointer> free;
@@ -152,11 +152,11 @@ public abstract class Handle implements AutoCloseable {
     return new String(from, 0, size, StandardCharsets.UTF_8);
   }
 
-  /** What callbacks of one call threw; it comes out of the call. */
+  /** The exception of a callback of one call; the call throws it again. */
   static final class Caught {
     private Throwable thrown;
 
-    /** What a callback gives C; 0: go on. */
+    /** The value that a callback returns to C; 0 means continue. */
     int run(java.util.function.BooleanSupplier callback) {
       try {
         return callback.getAsBoolean() ? 0 : 1;

@@ -4,7 +4,7 @@ package loom;
 public final class LoomException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
-  /** What kind of failure it is. */
+  /** The kind of the failure. */
   public final Types.Code code;
 
   LoomException(Types.Code code, String message) {

@@ -21,7 +21,7 @@ public final class Model extends Handle {
   /** A token that was drawn. */
   public static final class Token {
     public final int id;
-    /** What it adds, whole characters. */
+    /** The text that it adds, in complete characters. */
     public final String text;
     /** With GenerateOptions.logprobs(). */
     public final float logprob;
@@ -33,12 +33,12 @@ public final class Model extends Handle {
     }
   }
 
-  /** What was generated. */
+  /** The result of a generation. */
   public static final class Generation {
     public final String text;
     public final int[] tokenIds;
     public final float[] logprobs;
-    /** Null: for a reason of a newer library. */
+    /** Null for a reason of a newer library. */
     public final Types.Stop stop;
 
     /** Takes a generation of the library, and frees it. */
@@ -115,7 +115,7 @@ public final class Model extends Handle {
     return text((raw, out) -> LIB.loom_model_render_chat(raw, given.rows, turns.size(), null, out));
   }
 
-  /** A conversation. context: positions; 0: the model's, at most 2048. */
+  /** A conversation. context: positions; 0 means the model's, at most 2048. */
   public Session session(long context) {
     Sys.ModelSessionOptions how = new Sys.ModelSessionOptions();
     how.context = context;
@@ -127,7 +127,7 @@ public final class Model extends Handle {
     return stream(prompt, options, null);
   }
 
-  /** The same, told token by token; false stops. */
+  /** The same, token by token; false stops. */
   public Generation stream(String prompt, GenerateOptions options, Predicate<Token> onToken) {
     try (Session session = session(0)) {
       return session.stream(prompt, options, onToken);

@@ -83,7 +83,7 @@ public final class Network extends Handle {
     return new Tensor.Outputs(given((raw, out) -> LIB.loom_network_parameter(raw, text(name), out)));
   }
 
-  /** One user of the network. maxBatch: samples computed at a time; 0: 1. */
+  /** One user of the network. maxBatch: samples computed at a time; 0 means 1. */
   public Session session(long maxBatch, boolean stateful) {
     Sys.SessionOptions how = new Sys.SessionOptions();
     how.max_batch = maxBatch;

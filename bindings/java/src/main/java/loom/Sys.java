@@ -44,7 +44,7 @@ public interface Sys extends Library {
     public Tensor() {
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Tensor(Pointer at) {
       super(at);
       read();
@@ -112,7 +112,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public EngineOptions(Pointer at) {
       super(at);
       read();
@@ -160,7 +160,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public EngineInfo(Pointer at) {
       super(at);
       read();
@@ -168,8 +168,8 @@ public interface Sys extends Library {
   }
 
   /**
-   * Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers, descriptions,
-   * arrays that were handed out, what a call takes until it returns, and memory of a GPU.
+   * Bytes that the objects of an engine hold now. It excludes data sets, tokenizers, descriptions,
+   * returned arrays, temporary memory of a call, and memory of a GPU.
    */
   @Structure.FieldOrder({
       "struct_size", "weights", "sessions", "training", "total", "peak", "mapped"
@@ -205,7 +205,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Memory(Pointer at) {
       super(at);
       read();
@@ -269,7 +269,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public LoadOptions(Pointer at) {
       super(at);
       read();
@@ -309,7 +309,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public SaveOptions(Pointer at) {
       super(at);
       read();
@@ -369,7 +369,7 @@ public interface Sys extends Library {
      */
     public int normalizes;
     /**
-     * that it was trained with; "": not trained
+     * that it was trained with; "" if it was not trained
      */
     public byte[] loss = new byte[32];
     /**
@@ -385,7 +385,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public NetworkInfo(Pointer at) {
       super(at);
       read();
@@ -416,7 +416,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ParameterInfo(Pointer at) {
       super(at);
       read();
@@ -456,7 +456,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public SessionOptions(Pointer at) {
       super(at);
       read();
@@ -486,7 +486,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Cell(Pointer at) {
       super(at);
       read();
@@ -528,7 +528,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Port(Pointer at) {
       super(at);
       read();
@@ -576,7 +576,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ProveOptions(Pointer at) {
       super(at);
       read();
@@ -670,7 +670,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public DatasetOptions(Pointer at) {
       super(at);
       read();
@@ -705,7 +705,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public DatasetInfo(Pointer at) {
       super(at);
       read();
@@ -735,7 +735,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public SplitOptions(Pointer at) {
       super(at);
       read();
@@ -947,7 +947,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public TrainerOptions(Pointer at) {
       super(at);
       read();
@@ -1009,7 +1009,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Epoch(Pointer at) {
       super(at);
       read();
@@ -1031,13 +1031,13 @@ public interface Sys extends Library {
   }
 
   /**
-   * What happens in training, on the thread that trains. Both texts are borrowed during the
-   * callback. event "layer", after an epoch, of what a layer gave, and of the gradient that came
-   * back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every batch,
-   * a layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link", after an
-   * epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed, cosine, size}.
-   * "begin": {path, epochs}, the checkpoint that the run goes on from. Anything but 0 ends the call
-   * after this batch with LOOM_CANCELLED.
+   * Events of training, on the thread that trains. Both texts are borrowed during the callback.
+   * event "layer": statistics of a layer's output and gradient after an epoch, {epoch, at, type,
+   * backward, mean, std, min, max, active, total}. "pass": a layer that a batch passed through,
+   * {at, type, backward, begin_ns, end_ns, shape}. "link": values of a learning rule for a layer
+   * after an epoch, {epoch, at, type, budget, gap, closed, cosine, size}. "begin": {path, epochs},
+   * the checkpoint that the run resumes. Any return value but 0 ends the call after this batch with
+   * LOOM_CANCELLED.
    */
   interface ObserverFn extends Callback {
     int invoke(Pointer user, Pointer event, Pointer json);
@@ -1114,7 +1114,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public FitOptions(Pointer at) {
       super(at);
       read();
@@ -1137,7 +1137,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public StepReport(Pointer at) {
       super(at);
       read();
@@ -1184,7 +1184,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Evaluation(Pointer at) {
       super(at);
       read();
@@ -1259,7 +1259,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public TelemetryOptions(Pointer at) {
       super(at);
       read();
@@ -1285,7 +1285,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public TelemetryInfo(Pointer at) {
       super(at);
       read();
@@ -1323,7 +1323,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ModelOptions(Pointer at) {
       super(at);
       read();
@@ -1384,7 +1384,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ModelInfo(Pointer at) {
       super(at);
       read();
@@ -1405,7 +1405,7 @@ public interface Sys extends Library {
     public ChatTurn() {
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ChatTurn(Pointer at) {
       super(at);
       read();
@@ -1443,7 +1443,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ChatOptions(Pointer at) {
       super(at);
       read();
@@ -1480,7 +1480,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ModelSessionOptions(Pointer at) {
       super(at);
       read();
@@ -1501,7 +1501,7 @@ public interface Sys extends Library {
     public TokenChoice() {
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public TokenChoice(Pointer at) {
       super(at);
       read();
@@ -1537,7 +1537,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Token(Pointer at) {
       super(at);
       read();
@@ -1558,7 +1558,7 @@ public interface Sys extends Library {
     public TokenBias() {
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public TokenBias(Pointer at) {
       super(at);
       read();
@@ -1699,8 +1699,8 @@ public interface Sys extends Library {
      */
     public long dry_window;
     /**
-     * A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
-     * quote and an asterisk.
+     * A repetition ends at a token whose text contains one of these. The default is a line end, a
+     * colon, a quote and an asterisk.
      */
     public Pointer dry_breakers;
     public int dry_breaker_count;
@@ -1817,7 +1817,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public GenerateOptions(Pointer at) {
       super(at);
       read();
@@ -1868,7 +1868,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public GenerationInfo(Pointer at) {
       super(at);
       read();
@@ -1908,7 +1908,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ModelSessionInfo(Pointer at) {
       super(at);
       read();
@@ -1922,11 +1922,11 @@ public interface Sys extends Library {
   class PerplexityOptions extends Structure {
     public int struct_size;
     /**
-     * predictions per window; each is read without earlier context; 0: 512
+     * predictions per window; each is read without earlier context; 0 means 512
      */
     public long window;
     /**
-     * maximum predictions, in whole windows; 0: all
+     * maximum predictions, in whole windows; 0 means all
      */
     public long limit;
     /**
@@ -1942,7 +1942,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public PerplexityOptions(Pointer at) {
       super(at);
       read();
@@ -1969,7 +1969,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Perplexity(Pointer at) {
       super(at);
       read();
@@ -1986,11 +1986,11 @@ public interface Sys extends Library {
   class BeamOptions extends Structure {
     public int struct_size;
     /**
-     * 1 to 64; 0: 4
+     * 1 to 64; 0 means 4
      */
     public long num_beams;
     /**
-     * 0: 256
+     * 0 means 256
      */
     public long max_tokens;
     /**
@@ -2015,7 +2015,7 @@ public interface Sys extends Library {
     public Pointer eos_ids;
     public long eos_count;
     /**
-     * positions of the KV cache; 0: the model's, at most 2048
+     * positions of the KV cache; 0 means the model's, at most 2048
      */
     public long context;
     /**
@@ -2031,7 +2031,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public BeamOptions(Pointer at) {
       super(at);
       read();
@@ -2039,8 +2039,8 @@ public interface Sys extends Library {
   }
 
   /**
-   * A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go
-   * on; anything else ends the call with LOOM_CANCELLED.
+   * A piece of a reply, borrowed during the callback. call: its index, from 0; -1 for text. Return
+   * 0 to continue; any other value ends the call with LOOM_CANCELLED.
    */
   interface ReplyFn extends Callback {
     int invoke(Pointer user, int kind, Pointer text, int call);
@@ -2076,7 +2076,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public CallRules(Pointer at) {
       super(at);
       read();
@@ -2134,7 +2134,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public EmbedOptions(Pointer at) {
       super(at);
       read();
@@ -2168,7 +2168,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public RerankOptions(Pointer at) {
       super(at);
       read();
@@ -2200,7 +2200,7 @@ public interface Sys extends Library {
     public Ranked() {
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public Ranked(Pointer at) {
       super(at);
       read();
@@ -2240,7 +2240,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public BatchOptions(Pointer at) {
       super(at);
       read();
@@ -2258,7 +2258,7 @@ public interface Sys extends Library {
     public int struct_size;
     public long sequences;
     /**
-     * 0: texts alternate, each in passes of its own
+     * 0 means that texts alternate, each in passes of its own
      */
     public int shares_passes;
     /**
@@ -2286,7 +2286,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public BatchInfo(Pointer at) {
       super(at);
       read();
@@ -2320,7 +2320,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public AdaptationOptions(Pointer at) {
       super(at);
       read();
@@ -2328,7 +2328,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
+   * docs/evolution.md has the other settings. Texts are borrowed during the call.
    */
   @Structure.FieldOrder({
       "struct_size", "inputs", "outputs", "population", "has_seed", "seed", "recurrent",
@@ -2406,7 +2406,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public NeatOptions(Pointer at) {
       super(at);
       read();
@@ -2445,7 +2445,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public PopulationInfo(Pointer at) {
       super(at);
       read();
@@ -2490,7 +2490,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public PopulationReport(Pointer at) {
       super(at);
       read();
@@ -2522,7 +2522,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public GenomeInfo(Pointer at) {
       super(at);
       read();
@@ -2585,7 +2585,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public SpliceOptions(Pointer at) {
       super(at);
       read();
@@ -2610,7 +2610,7 @@ public interface Sys extends Library {
     public MeshPort() {
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public MeshPort(Pointer at) {
       super(at);
       read();
@@ -2618,7 +2618,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What a cell reads in place of the cell before it: a port, another cell (itself as well), or
+   * The source that a cell reads instead of the cell before it: a port, a cell (also itself), or
    * nothing. Borrowed during the call.
    */
   @Structure.FieldOrder({
@@ -2661,7 +2661,7 @@ public interface Sys extends Library {
     public MeshLink() {
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public MeshLink(Pointer at) {
       super(at);
       read();
@@ -2712,7 +2712,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public MeshOptions(Pointer at) {
       super(at);
       read();
@@ -2747,7 +2747,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public MeshInfo(Pointer at) {
       super(at);
       read();
@@ -2781,7 +2781,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public MeshEpoch(Pointer at) {
       super(at);
       read();
@@ -2823,7 +2823,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public MeshFitOptions(Pointer at) {
       super(at);
       read();
@@ -2850,7 +2850,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public KmeansReport(Pointer at) {
       super(at);
       read();
@@ -2884,7 +2884,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public KmeansOptions(Pointer at) {
       super(at);
       read();
@@ -2978,7 +2978,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public ConvertOptions(Pointer at) {
       super(at);
       read();
@@ -3068,7 +3068,7 @@ public interface Sys extends Library {
       struct_size = size();
     }
 
-    /** What lies at an address. */
+    /** The object at an address. */
     public MergeOptions(Pointer at) {
       super(at);
       read();
@@ -3081,7 +3081,7 @@ public interface Sys extends Library {
   int loom_abi_version();
 
   /**
-   * "0.1.0". Borrowed; valid forever.
+   * LOOM_VERSION_STRING of the library that runs. Borrowed; valid forever.
    */
   String loom_version();
 
@@ -3150,7 +3150,7 @@ public interface Sys extends Library {
   void loom_array_free(Pointer array);
 
   /**
-   * A DLManagedTensor of the same memory, without a copy. `*out` is transferred: whoever takes it
+   * A DLManagedTensor of the same memory, without a copy. `*out` is transferred: its new owner
    * calls its deleter. The memory lives as long as it does, even where the array is freed.
    */
   int loom_array_to_dlpack(Pointer array, PointerByReference out);
@@ -3659,8 +3659,8 @@ public interface Sys extends Library {
   /**
    * All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error,
    * r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and
-   * confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out`
-   * is transferred: loom_free(). Errors: cancelled. One thread at a time.
+   * confusion [class][called so]. Scores that do not apply are absent. `progress` may be null.
+   * `*out` is transferred: loom_free(). Errors: cancelled. One thread at a time.
    */
   int loom_trainer_evaluate_json(
       Pointer trainer, Pointer data, ProgressFn progress, Pointer user, PointerByReference out
@@ -3740,8 +3740,8 @@ public interface Sys extends Library {
   int loom_telemetry_get_info(Pointer telemetry, TelemetryInfo out);
 
   /**
-   * Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors: of a
-   * place that failed or lost records; io_error (it did not end in time).
+   * Writes pending records, for at most so long; 0 means 5 seconds. Later records are dropped.
+   * Errors: of a place that failed or lost records; io_error (it did not end in time).
    */
   int loom_telemetry_close(Pointer telemetry, double seconds);
 
@@ -3825,7 +3825,7 @@ public interface Sys extends Library {
   void loom_tokenizer_free(Pointer tokenizer);
 
   /**
-   * Ids of a text; special_tokens 1: with the tokens that stand around it. `*ids` is transferred:
+   * Ids of a text; special_tokens 1 adds the tokens around a text. `*ids` is transferred:
    * loom_free().
    */
   int loom_tokenizer_encode(
@@ -3846,9 +3846,9 @@ public interface Sys extends Library {
   int loom_tokenizer_vocab_size(Pointer tokenizer, LongByReference out);
 
   /**
-   * Ids of tokens that are no text, ascending: the beginning of a text, turns of a chat. Their
-   * names are what loom_tokenizer_decode() makes of them with skip_special 0. `*ids` is
-   * transferred: loom_free().
+   * Ids of tokens that are not text, ascending, such as the beginning of a text and turns of a
+   * chat. loom_tokenizer_decode() with skip_special 0 gives their names. `*ids` is transferred:
+   * loom_free().
    */
   int loom_tokenizer_special_tokens(
       Pointer tokenizer, PointerByReference ids, LongByReference count
@@ -3984,7 +3984,8 @@ public interface Sys extends Library {
   int loom_generation_ids(Pointer generation, PointerByReference out, LongByReference count);
 
   /**
-   * Of loom_generation_ids(), with options.logprobs; else none. Borrowed while it lives.
+   * Log-probabilities of loom_generation_ids(), with options.logprobs; else none. Borrowed while it
+   * lives.
    */
   int loom_generation_logprobs(Pointer generation, PointerByReference out, LongByReference count);
 
@@ -3999,8 +4000,8 @@ public interface Sys extends Library {
   void loom_generation_free(Pointer generation);
 
   /**
-   * What the session has read, as a file: a session of the same model goes on from it with the very
-   * bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
+   * Saves the state of the session as a file. A session of the same model continues from it with
+   * the same bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
    */
   int loom_model_session_save_state(Pointer session, String path);
 
@@ -4017,7 +4018,7 @@ public interface Sys extends Library {
   int loom_model_session_get_info(Pointer session, ModelSessionInfo out);
 
   /**
-   * The text of the chat template; "": there is none. `*out` is transferred: loom_free().
+   * The text of the chat template; "" if there is none. `*out` is transferred: loom_free().
    */
   int loom_model_chat_template(Pointer model, PointerByReference out);
 
@@ -4066,7 +4067,7 @@ public interface Sys extends Library {
 
   /**
    * The token that followed the longest end of `history` in the text, in at least `share` of the
-   * cases; -1: none did. Of equally frequent tokens it is the smallest.
+   * cases; -1 if none did. It is the smallest of equally frequent tokens.
    */
   int loom_lookup_text_next(
       Pointer text, Pointer history, long count, double share, IntByReference out
@@ -4078,8 +4079,8 @@ public interface Sys extends Library {
   void loom_lookup_text_free(Pointer text);
 
   /**
-   * Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs),
-   * cancelled.
+   * The perplexity of the tokens of a text. Errors: invalid_argument (fewer tokens than a window
+   * needs), cancelled.
    */
   int loom_model_perplexity(
       Pointer model, Pointer ids, long count, PerplexityOptions options, Perplexity out
@@ -4095,14 +4096,15 @@ public interface Sys extends Library {
   );
 
   /**
-   * How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
+   * How the model writes calls of tools; "" if it has no format for them. `*out` is transferred:
+   * loom_free().
    */
   int loom_model_tool_format(Pointer model, PointerByReference out);
 
   /**
    * A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to the
-   * schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out` is
-   * transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
+   * schemas of `tools`; use it with special_text. It is "" if there is nothing to constrain. `*out`
+   * is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
    * template without calls).
    */
   int loom_model_call_grammar(
@@ -4111,7 +4113,7 @@ public interface Sys extends Library {
 
   /**
    * Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
-   * tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
+   * tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are not a JSON
    * array of functions).
    */
   int loom_model_reply_parser(Pointer model, String prompt, String tools, PointerByReference out);
@@ -4128,7 +4130,7 @@ public interface Sys extends Library {
   int loom_reply_parser_finish(Pointer parser, ReplyFn sink, Pointer user);
 
   /**
-   * What is wrong with a call (no such tool, a field that its schema forbids); "": nothing. `*out`
+   * The problem of a call (no such tool, a field that its schema forbids); "" if nothing is. `*out`
    * is transferred: loom_free(). Errors: out_of_range. One thread at a time.
    */
   int loom_reply_parser_problem(Pointer parser, int call, PointerByReference out);
@@ -4139,8 +4141,8 @@ public interface Sys extends Library {
   void loom_reply_parser_free(Pointer parser);
 
   /**
-   * Vectors float32 [count, dimensions], in the order of the texts; what stands beside a text does
-   * not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+   * Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
+   * bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
    * out_of_range (a text too long with no_truncate), cancelled.
    */
   int loom_model_embed(
@@ -4397,16 +4399,15 @@ public interface Sys extends Library {
   int loom_population_best(Pointer population, PointerByReference out);
 
   /**
-   * What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows,
-   * outputs], each row by itself; of a recurrent population they are steps, one after the other,
-   * from a new beginning. `*out` is transferred. One thread at a time.
+   * The outputs of every genome for each row of inputs [rows, inputs]: float32 [size, rows,
+   * outputs]. Rows are independent; for a recurrent population they are steps from a new beginning.
+   * `*out` is transferred. One thread at a time.
    */
   int loom_population_run(Pointer population, Tensor inputs, PointerByReference out);
 
   /**
-   * The fitness of every genome, higher is better: the next generation takes their place. What is
-   * no finite number is below all others. Errors: invalid_argument (another count). One thread at a
-   * time.
+   * The fitness of every genome, higher is better: the next generation takes their place. A value
+   * that is not finite ranks last. Errors: invalid_argument (another count). One thread at a time.
    */
   int loom_population_tell(Pointer population, Pointer fitness, long count);
 
@@ -4502,8 +4503,8 @@ public interface Sys extends Library {
   void loom_sample_fitness_free(Pointer fitness);
 
   /**
-   * A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
-   * `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
+   * A child: a, crossed with the layers at the same cells in b, if their shapes are equal. `*out`
+   * is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
    */
   int loom_network_splice(Pointer a, Pointer b, SpliceOptions options, PointerByReference out);
 
@@ -4542,7 +4543,7 @@ public interface Sys extends Library {
 
   /**
    * The network where each cell keeps one branch: the choice with the largest product of weights
-   * that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
+   * that has at most so many parameters; 0 allows any number. `*out` is transferred. Errors:
    * invalid_argument (no choice is so small). One thread at a time.
    */
   int loom_darts_search_found(Pointer search, long max_parameters, PointerByReference out);
@@ -4577,9 +4578,9 @@ public interface Sys extends Library {
   int loom_architecture_search_save(Pointer search, String path);
 
   /**
-   * A generation: children are made, trained and scored. threads: networks at a time; 0: all cores.
-   * progress: networks; may be null. Errors: cancelled, after which the search is as it was. One
-   * thread at a time.
+   * A generation: children are made, trained and scored. threads: networks at a time; 0 means all
+   * cores. progress: networks; may be null. Errors: cancelled, after which the search is as it was.
+   * One thread at a time.
    */
   int loom_architecture_search_step(Pointer search, int threads, ProgressFn progress, Pointer user);
 
@@ -4650,9 +4651,9 @@ public interface Sys extends Library {
   );
 
   /**
-   * Of the last loom_mesh_run() with `activity`: means of the absolute values that cells committed,
-   * float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is transferred. One
-   * thread at a time.
+   * Activity of the last loom_mesh_run() with `activity`: means of the absolute values that cells
+   * committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is
+   * transferred. One thread at a time.
    */
   int loom_mesh_activity(Pointer mesh, PointerByReference out);
 
@@ -4710,9 +4711,9 @@ public interface Sys extends Library {
   );
 
   /**
-   * How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean
-   * distance a to the others of the group and the least mean distance b to another one (Rousseeuw,
-   * 1987). Errors: invalid_argument.
+   * The silhouette of groups, -1 to 1: the mean over all points of (b - a) / max(a, b). a is the
+   * mean distance to the others of the group, and b the least mean distance to another group
+   * (Rousseeuw, 1987). Errors: invalid_argument.
    */
   int loom_silhouette(
       Pointer engine, Tensor points, Pointer labels, long count, int distance, DoubleByReference out
@@ -4732,9 +4733,9 @@ public interface Sys extends Library {
   int loom_linkage_of_distances(Tensor distances, Pointer options, PointerByReference out);
 
   /**
-   * Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0:
-   * those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument
-   * (merges that are none).
+   * Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0
+   * means those that merge at `threshold` or nearer. `*out` is transferred. Errors:
+   * invalid_argument (invalid merges).
    */
   int loom_linkage_cut(Tensor merges, double threshold, long groups, PointerByReference out);
 
@@ -4751,9 +4752,9 @@ public interface Sys extends Library {
   int loom_group_tensors(String path, PointerByReference out);
 
   /**
-   * Of masks [models, samples], uint8, 1 where a model was right: pairs that cover at least `least`
-   * of the samples, as float64 [pairs, 4]: a, b, share that one has right, share that both have.
-   * Best first. `*out` is transferred.
+   * Pairs of models that cover at least `least` of the samples, by masks [models, samples], uint8,
+   * 1 where a model was right. They are float64 [pairs, 4]: a, b, share that one has right, share
+   * that both have. Best first. `*out` is transferred.
    */
   int loom_complementary_pairs(Tensor masks, double least, PointerByReference out);
 
@@ -4798,8 +4799,8 @@ public interface Sys extends Library {
   int loom_model_file_open(Pointer engine, String path, PointerByReference out);
 
   /**
-   * The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
-   * used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
+   * The same for a file in memory, which errors call `name`; null means "the bytes". borrow 1: they
+   * are used in place. Then they begin at a multiple of 64 bytes, and outlive `*out`. borrow 0:
    * they are copied.
    */
   int loom_model_file_open_memory(
@@ -4807,11 +4808,11 @@ public interface Sys extends Library {
   );
 
   /**
-   * One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type,
-   * settings, in, out, notes, parameters}] in depth-first order, parents first, tensors [{name,
-   * dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers, width,
-   * inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
-   * transferred: loom_free().
+   * One object. Its keys are format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers,
+   * tensors and decoder. layers: [{depth, at, type, settings, in, out, notes, parameters}] in
+   * depth-first order, parents first. tensors: [{name, dtype, shape, bytes}]. decoder: null for a
+   * network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab,
+   * context, tokenizer_tokens}. `*out` is transferred: loom_free().
    */
   int loom_model_file_json(Pointer file, PointerByReference out);
 

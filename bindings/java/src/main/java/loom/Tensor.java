@@ -13,7 +13,7 @@ public final class Tensor {
     long expected = 1;
     for (long extent : extents) {
       if (extent < 0 || (extent > 0 && expected > Long.MAX_VALUE / extent))
-        throw LoomException.invalid("the shape " + java.util.Arrays.toString(extents) + " is none");
+        throw LoomException.invalid("the shape " + java.util.Arrays.toString(extents) + " is invalid");
       expected *= extent;
     }
     if (expected != count)
@@ -58,7 +58,7 @@ public final class Tensor {
     return made;
   }
 
-  /** Of the extents. */
+  /** The extents. */
   public long[] shape() {
     return raw.rank == 0 ? new long[0] : shape.getLongArray(0, raw.rank);
   }

@@ -31,13 +31,13 @@ public final class Trainer extends Handle {
     private Predicate<Epoch> onEpoch;
     private OnBatch onBatch;
 
-    /** In all; 0: 10. */
+    /** The total; 0 means 10. */
     public FitOptions epochs(long epochs) {
       this.epochs = epochs;
       return this;
     }
 
-    /** Epochs without a better loss; 0: never. */
+    /** Epochs without a better loss; 0 disables it. */
     public FitOptions earlyStop(long epochs) {
       earlyStop = epochs;
       return this;
@@ -56,7 +56,7 @@ public final class Trainer extends Handle {
     }
   }
 
-  /** Is told batches done, batches in all, and the loss. */
+  /** Receives the batches done, the batches in all, and the loss. */
   public interface OnBatch {
     boolean done(long done, long steps, double loss);
   }
@@ -78,7 +78,7 @@ public final class Trainer extends Handle {
     }
   }
 
-  /** What a training step gave. */
+  /** The result of a training step. */
   public static final class Step {
     public final double loss;
     /** False: gradients are being added up, or were not finite and were dropped. */

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 
-/** Options of a Trainer. Patterns match ParameterInfo::name: * any characters, ? one. What is not set is the default. */
+/** Options of a Trainer. Patterns match ParameterInfo::name: * any characters, ? one. Unset values are the defaults. */
 public abstract class TrainerSettings<T extends TrainerSettings<T>> {
   /** Name and text of each option that is set. */
   final Map<String, String> texts = new LinkedHashMap<>();

@@ -632,8 +632,8 @@ public final class Types {
   }
 
   /**
-   * Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as
-   * the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
+   * Normalization of the inputs, taken from the data of the first fit and stored with the network.
+   * AS_TRAINED: as the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
    */
   public enum Normalize {
     /**

@@ -1,6 +1,6 @@
 // The attributes of an ONNX node by name, each with what holds where it is absent. Their types were
-// checked against the operator (schema.hpp) before anyone asks. See onnx_lower.hpp.
-#include "onnx/import/lower/lower.hpp"
+// checked against the operator (schema.hpp) before anyone asks. See importer.hpp.
+#include "onnx/import/reader/importer.hpp"
 
 namespace loom::core {
 
