@@ -58,8 +58,8 @@ std::vector<loom::TokenId> read_ids(const std::string& file) {
   return ids;
 }
 
-loom::Result<loom::core::Perplexity> perplexity(const std::string& path, const std::string& file,
-                                                const char* activations, int64_t window) {
+loom::Result<loom::Perplexity> perplexity(const std::string& path, const std::string& file,
+                                          const char* activations, int64_t window) {
   loom::EngineOptions options;
   LOOM_ASSIGN(options.activations, loom::parse_activations(activations));
   LOOM_ASSIGN(const loom::Engine engine, loom::Engine::create(options));
@@ -69,7 +69,7 @@ loom::Result<loom::core::Perplexity> perplexity(const std::string& path, const s
   session_options.head_rows = 32;
   session_options.activations = model.impl().engine->activations;
   LOOM_ASSIGN(loom::core::LlmSession session, loom::core::make_session(model, session_options));
-  loom::core::PerplexityOptions measure;
+  loom::PerplexityOptions measure;
   measure.window = window;
   return loom::core::measure_perplexity(session, read_ids(file), measure);
 }

@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
   if (const std::optional<int> code = line.parse(argc, argv)) return *code;
   catch_signals();
   loom::guard_files();
+  if (const std::optional<int> code = line.resolve_models()) return *code;
   for (const Verb& verb : verbs) {
     if (verb.command.called()) return checked(verb.run());
   }

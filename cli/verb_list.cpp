@@ -42,6 +42,8 @@ std::vector<Verb> add_verbs(const Command& app) {
       add_cluster(together),
 #ifdef LOOM_SERVE
       add_serve(remote),
+      add_ps(remote),
+      add_stop(remote),
 #endif
 #ifdef LOOM_DONATE
       add_donate(remote),

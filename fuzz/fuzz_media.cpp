@@ -31,7 +31,7 @@ void check_picture(std::span<const std::byte> bytes) {
         image->width * image->height * image->channels);
   const loom::core::PictureShape shape{3, 4, 5};
   std::vector<float> values(static_cast<size_t>(shape.count()));
-  for (const auto fit : {loom::core::PictureFit::crop, loom::core::PictureFit::pad}) {
+  for (const auto fit : {loom::PictureFit::crop, loom::PictureFit::pad}) {
     loom::core::fit_picture(*image, fit, shape, values);
     for (const float v : values) CHECK(v >= 0 && v <= 1.0001F);
   }

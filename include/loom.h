@@ -986,17 +986,20 @@ typedef int32_t (*loom_observer_fn)(void *user, const char *event, const char *j
 /* Texts are borrowed during the call. */
 typedef struct loom_fit_options {
   uint32_t struct_size; /* sizeof(loom_fit_options), which the caller sets */
-  int64_t epochs; /* in all; those done before (resume) count; 0 means 10 */
-  int64_t early_stop; /* epochs without a better loss; 0 means never */
-  const char *checkpoint; /* file written after each epoch; null: none */
-  const char *best; /* file of the weights with the least loss; null: none */
-  int32_t resume; /* 1: go on from `checkpoint`, with the bits of a run that never stopped */
-  int32_t keep_best; /* 1: at the end the network has the best weights, not the last */
+  int64_t epochs; /* Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10. */
+  /* Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs. */
+  int64_t early_stop;
+  /* File that is written after each epoch; the previous one is PATH.previous. */
+  const char *checkpoint;
+  const char *best; /* File for the weights with the least loss. */
+  int32_t resume; /* Continues from checkpoint, with the bits of a run without a stop. */
+  int32_t keep_best; /* Ends with the weights of the least loss, not with the last ones. */
   loom_batch_fn on_batch; /* null: none */
   loom_epoch_fn on_epoch; /* null: none */
   void *user; /* handed to these */
   loom_progress_fn on_validation; /* samples that were validated, and in all; null: none */
-  /* batches after which it is written within an epoch too; 0 means never */
+  /* Writes checkpoint within an epoch too, after so many batches; 0 disables it; 0 or more
+   * batches. */
   int64_t checkpoint_every;
   loom_observer_fn observer; /* null: none */
   const char *observe; /* events at commas: layer, pass, link, begin; null: all but pass */
@@ -1480,8 +1483,9 @@ typedef struct loom_model_session_info {
 /* How a text is divided. */
 typedef struct loom_perplexity_options {
   uint32_t struct_size; /* sizeof(loom_perplexity_options), which the caller sets */
-  int64_t window; /* predictions per window; each is read without earlier context; 0 means 512 */
-  int64_t limit; /* maximum predictions, in whole windows; 0 means all */
+  /* Length of a window; each is read without earlier context; 1 to 16777216 predictions. 0: 512. */
+  int64_t window;
+  int64_t limit; /* Largest number, in whole windows; 0 is all; 0 or more predictions. */
   loom_progress_fn progress; /* predictions done and in all; null: none */
   void *user; /* handed to `progress` */
 } loom_perplexity_options;

@@ -2,14 +2,14 @@
 # Tries released files as their users do: in folders with nothing but a fresh Debian or Ubuntu, without a compiler.
 # Each file has 60 seconds from the installation to the output of its first example. The last line counts.
 #   scripts/release_check.sh                every part whose file is in build/releases/files
-#   scripts/release_check.sh PART...        these: static, program, wheel, deb, npm
+#   scripts/release_check.sh PART...        these: static, program, wheel, deb, image, npm
 # It needs root for chroot, and debootstrap with the network on its first run. Otherwise it skips and says so.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
-known=(static program wheel deb npm)
+known=(static program wheel deb image npm)
 case "${1:-}" in
   -h|--help) usage_of "${BASH_SOURCE[0]}"; exit 0 ;;
   -*) die "unknown option '$1'; try --help" ;;
@@ -111,7 +111,26 @@ try_deb() {
   inside "dpkg -i ./$(basename "$1"); cd /tmp
     loom run /usr/share/loom/stories.entity -p 'Once upon a time' --max-tokens 40 | grep .
     test -s /usr/share/man/man1/loom.1.gz; test -s /usr/share/bash-completion/completions/loom
-    dpkg -r loom; ! command -v loom"
+    dpkg -r loom; test ! -e /usr/bin/loom"
+}
+# The second stage of the Dockerfile, step by step: its commands, the server as its user, its health check.
+try_image() {
+  local stage steps health server
+  fresh "$2"
+  cp "$1" "$roots/fresh/tmp/"
+  stage="$(sed -n '/^FROM debian:12-slim/,$p' packaging/Dockerfile | grep -v '^#' | sed -z 's/\\\n/ /g')"
+  steps="$(sed -n 's/^RUN //p' <<<"$stage")"
+  health="$(sed -n 's/^HEALTHCHECK .*CMD \[\(.*\)\]$/[\1]/p' <<<"$stage" | sed 's/--[a-z-]*=[^ ]* //g' |
+    python3 -c 'import json, sys; print(json.loads(sys.stdin.read())[2])')"
+  inside "$steps"
+  chroot --userspec=10001 "$roots/fresh" /usr/bin/env -i PATH=/usr/bin:/bin LOOM_API_KEY=secret HOME=/var/lib/loom \
+    loom serve --models-folder /models --host 0.0.0.0 &
+  server=$!
+  # shellcheck disable=SC2064
+  trap "kill $server 2>/dev/null || true" EXIT
+  until chroot --userspec=10001 "$roots/fresh" /bin/bash -c "$health"; do kill -0 "$server"; sleep 0.2; done
+  kill "$server"
+  wait "$server" || true
 }
 try_npm() {
   local to="$roots/npm"
@@ -161,6 +180,7 @@ for part in ${parts[@]+"${parts[@]}"}; do
     program) in_systems program 'loom-*-linux-x86_64.tar.gz' bullseye bookworm noble ;;
     wheel) in_systems wheel 'loom_engine-*-manylinux_2_28_x86_64.whl' bullseye bookworm noble ;;
     deb) in_systems deb 'loom_*_amd64.deb' bullseye bookworm noble ;;
+    image) in_systems image 'loom_*_amd64.deb' bookworm ;;
     npm)
       file="$(released 'loom-engine-loom-*.tgz')"
       if [[ -n "$file" ]]; then passes npm try_npm "$file"; else skip "npm: scripts/release.sh has not made it"; fi ;;

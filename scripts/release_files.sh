@@ -160,11 +160,15 @@ program() {
 }
 # manuals FOLDER: man pages and completions, if the program that runs here writes them.
 manuals() {
-  local program="$work/linux-x86_64/build/cli/loom" shell
+  local program="$work/linux-x86_64/build/cli/loom" shell verb
   [[ -x "$program" ]] && "$program" completion bash >/dev/null 2>&1 || return 0
   mkdir -p "$1/completions" "$1/man"
   for shell in bash zsh fish; do "$program" completion "$shell" >"$1/completions/loom.$shell"; done
-  "$program" help --man >"$1/man/loom.1" 2>/dev/null || rm -rf "$1/man"
+  "$program" help --man >"$1/man/loom.1"
+  for verb in $("$program" help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'); do
+    "$program" help --man "$verb" >"$1/man/loom-$verb.1"
+  done
+  gzip -9n "$1"/man/*.1
 }
 # links_only PROGRAM PATTERN: fails if it needs another library at its start.
 links_only() {

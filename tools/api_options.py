@@ -19,6 +19,7 @@ CPP = {
     "float": "float",
     "double": "double",
     "text": "std::string",
+    "path": "std::string",
     "ints": "std::vector<int64_t>",
     "floats": "std::vector<float>",
     "texts": "std::vector<std::string>",
@@ -137,6 +138,8 @@ class Vocabulary:
     enums: dict[str, Enum] = field(default_factory=dict)  # with those of other files that it uses
     structs: dict[str, Struct] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)  # names of other files
+    parts: tuple[dict, ...] = ()  # [[part]]: api_options_parts.py
+    rows: str = ""  # the file of its rows, if it is not in src/options
 
     def own_enums(self) -> list[Enum]:
         return [enum for enum in self.enums.values() if enum.name not in self.used]
@@ -255,9 +258,11 @@ def _use(v: Vocabulary, path: Path) -> None:
 
 def read(path: Path) -> Vocabulary:
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    _only(table, {"kinds", "structs", "about", "includes", "uses", "enum", "struct"}, path.name)
+    _only(table, {"kinds", "structs", "rows", "about", "includes", "uses", "enum", "struct",
+                  "part"}, path.name)  # fmt: skip
     v = Vocabulary(path.name, table.get("kinds", ""), table["structs"], table.get("about", ""),
                    tuple(table.get("includes", ())))  # fmt: skip
+    v.parts, v.rows = tuple(table.get("part", ())), table.get("rows", "")
     for name in table.get("uses", ()):
         _use(v, path.parent / name)
     for row in table.get("enum", ()):
@@ -277,7 +282,7 @@ def number(value: Any) -> str:
     """0.002, 1e-05, 10: as C++, Python and JSON all read it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return repr(value) if isinstance(value, int) else f"{value:g}"
+    return str(value) if isinstance(value, (int, str)) else f"{value:g}"
 
 
 def applies_text(option: Option) -> str:
@@ -326,6 +331,8 @@ def _member(option: Option, v: Vocabulary) -> str:
         return f"  {option.cpp} {option.name}{' = {' + values + '}' if values else '{}'};"
     if option.type == "words" and option.default:
         return f"  {option.cpp} {option.name} = {{{', '.join(map(quoted, option.default))}}};"
+    if option.type == "text" and option.default:
+        return f"  {option.cpp} {option.name} = {quoted(option.default)};"
     inside = option.type in v.structs or CPP.get(option.type, "").startswith("std::")
     if option.by_hand or option.optional or inside:
         return f"  {option.cpp} {option.name}{{}};"
@@ -423,7 +430,7 @@ def quoted(text: str) -> str:
 
 
 def public(header: str) -> str:
-    return header.removeprefix("include/")
+    return header.removeprefix("include/").removeprefix("src/")
 
 
 def word_table(enum: Enum) -> list[str]:
@@ -498,18 +505,14 @@ def only_with(dotted: str, option: Option, struct: Struct, v: Vocabulary) -> str
     return f"{outer + '.' if outer else ''}{on}={','.join(texts)}"
 
 
-def _elsewhere(enum: Enum, v: Vocabulary) -> bool:
-    """Does another generated file have its table of words?"""
-    return enum.name in v.used and not enum.layers
-
-
 def _row(name: str, at: str, option: Option, struct: Struct, v: Vocabulary,
          group: str) -> list[str]:  # fmt: skip
     low, high, low_open, high_open = option.limits()
     value = f"&static_cast<{struct.name}*>(o)->{at[1:]}"
     if option.enum in v.enums:
         enum = v.enums[option.enum]
-        words_ = f"words_of({enum.name}{{}})" if _elsewhere(enum, v) else f"k{enum.name}"
+        elsewhere = enum.name in v.used and not enum.layers  # another file has its table of words
+        words_ = f"words_of({enum.name}{{}})" if elsewhere else f"k{enum.name}"
         function = "enum_value" if option.enum == option.type else "enum_list"
         value = f"{function}({value}, {quoted(enum.what)}, {words_})"
     type_ = option.type + ("?" if option.optional else "")
@@ -591,5 +594,6 @@ def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
         if v.kinds:
             files[v.kinds] = kinds_header(v, mark)
         files[v.header] = structs_header(v, mark)
-        files[f"src/options/{v.source.removesuffix('.toml')}.cpp"] = source(v, shared, mark)
+        rows = v.rows or f"src/options/{v.source.removesuffix('.toml')}.cpp"
+        files[rows] = source(v, shared, mark)
     return files

@@ -28,15 +28,26 @@ def option_kinds(vocabularies: list[Vocabulary], mark: str) -> str:
     return "\n".join([*lines, "", "}  // namespace loom::capi", ""])
 
 
-def counts(vocabularies: list[Vocabulary], mark: str) -> str:
-    includes = sorted(f'#include "{api_options.public(v.kinds)}"' for v in vocabularies if v.kinds)
+def counts(vocabularies: list[Vocabulary], c_enums: list[dict], mark: str) -> str:
+    """The number of values of each enum. c_enums: those of the C interface."""
+    headers = [api_options.public(v.kinds) for v in vocabularies if v.kinds]
+    of_cpp = [enum for enum in c_enums if "cpp" in enum]
+    if any("::" in enum["cpp"] for enum in of_cpp):
+        headers.append("loom/dataset.hpp")
     lines = [f"// {mark}", "//", "// How many values an enum has.", "#pragma once", "",
-             "#include <cstdint>", "", *includes, "", "namespace loom::capi {", "",
+             "#include <cstdint>", "", *(f'#include "{name}"' for name in sorted(headers)), "",
+             "namespace loom {", "",
+             *(f"enum class {enum['cpp']} : uint8_t;" for enum in of_cpp
+               if "::" not in enum["cpp"]), "",
+             "namespace capi {", "",
              "template <class E>", "inline constexpr int32_t kValues = 0;"]  # fmt: skip
-    for enum in (enum for v in vocabularies for enum in v.own_enums()):
-        lines += ["template <>", f"inline constexpr int32_t kValues<{enum.name}> = "
-                  f"{len(enum.words)};"]  # fmt: skip
-    return "\n".join([*lines, "", "}  // namespace loom::capi", ""])
+    sizes = [(enum.name, len(enum.words)) for v in vocabularies for enum in v.own_enums()]
+    sizes += [(enum["cpp"], len(enum["values"]) - ("unset" in enum)) for enum in of_cpp]
+    for name, size in sizes:
+        row = ["template <>", f"inline constexpr int32_t kValues<{name}> = {size};"]
+        inside = "::" in name  # a build for inference alone has no such struct
+        lines += ["#ifndef LOOM_MINIMAL", *row, "#endif"] if inside else row
+    return "\n".join([*lines, "", "}  // namespace capi", "}  // namespace loom", ""])
 
 
 # ---- the C interface -----------------------------------------------------------------------------
@@ -89,7 +100,7 @@ def _read(name: str, at: str, option: Option, fields: dict[str, str],
         if shifted:
             return [f'  LOOM_TRY(read_enum({value}, "{field_}", {to}));']
         return [f'  LOOM_ASSIGN({to}, enum_of<{option.type}>({value}, "{field_}"));']
-    if option.type == "text":
+    if option.type in ("text", "path"):
         return [f'  {to} = text_or({value}, "");']
     if option.type == "bool":
         return [f"  {to} = {value} {'==' if opposite else '!='} 0;"]
@@ -151,6 +162,6 @@ def fill_docs(vocabularies: list[Vocabulary], structs: list[dict]) -> None:
                 row[2:] = [row[2] or docs.get(row[1], ""), row[1] in flags]
 
 
-def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
-    return {"src/capi/options/enum_counts.hpp": counts(vocabularies, mark),
+def generated(vocabularies: list[Vocabulary], c_enums: list[dict], mark: str) -> dict[str, str]:
+    return {"src/capi/options/enum_counts.hpp": counts(vocabularies, c_enums, mark),
             "src/capi/options/option_kinds.hpp": option_kinds(vocabularies, mark)}  # fmt: skip

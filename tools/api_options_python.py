@@ -12,15 +12,18 @@ from api_options import Enum, Option, Struct, Vocabulary
 
 FILE = "bindings/python/loom/options.py"
 # Files with parameters of structs.
-FILES = ("llm", "training", "network", "evolution", "mesh", "cluster", "ensemble", "search")
+FILES = ("_model", "llm",
+         "training", "network", "evolution", "mesh", "cluster", "ensemble", "search")
 # After the marks: ", KMeansOptions", of TrainerOptions nothing; ", NeatOptions but inputs, outputs"
 # omits what the function has by hand.
 BEGIN = "# options: generated from api/options"
 END = "# end of options"
 DOC = "Options, from api/options"
-OF = r"(?:, (\w+))?(?: but ([\w, ]+))?"
+# Docstrings may have several: ", FitOptions and TrainerOptions".
+OF = r"(?:, (\w+(?: and \w+)*))?(?: but ([\w, ]+))?"
 PLAIN = {"bool": "bool", "int": "int", "seed": "int", "float": "float", "double": "float",
-         "text": "str", "ints": "Sequence[int]", "floats": "Sequence[float]",
+         "text": "str", "path": "Optional[Path]", "ints": "Sequence[int]",
+         "floats": "Sequence[float]",
          "texts": "Sequence[str]", "words": "Sequence[str]",
          "rates": "Mapping[str, float]", "tokens": "Sequence[int]",
          "biases": "Mapping[int, float]"}  # fmt: skip
@@ -48,7 +51,7 @@ def default(option: Option, v: Vocabulary) -> str:
     if option.type in v.structs:
         kind = next((o for o in v.structs[option.type].options if o.name == "kind"), None)
         return "None" if kind is None else f'"{kind.default}"'
-    if option.optional or option.type in ("rates", "biases"):
+    if option.optional or option.type in ("rates", "biases", "path"):
         return "None"
     if option.type in v.enums:
         word = next(w for w in v.enums[option.type].words if w.name == option.default)
@@ -172,29 +175,32 @@ def module(vocabularies: list[Vocabulary], mark: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _struct_of(found: re.Match, vocabularies: list[Vocabulary]) -> tuple:
-    """The struct that a mark is of, its vocabulary, and what the mark leaves out."""
-    name, but = found[2] or "TrainerOptions", (found[3] or "").split(", ")
-    v = next(v for v in vocabularies if name in [s.name for s in v.user_structs()])
-    for left_out in filter(None, but):
-        if left_out not in [o.name for o in v.structs[name].options]:
-            raise api_options.Wrong(f"{name} has no option {left_out}, which Python leaves out")
-    return v.structs[name], v, but
+def _structs_of(found: re.Match, vocabularies: list[Vocabulary]) -> list[tuple]:
+    """The structs that a mark is of, each with its vocabulary and what the mark leaves out."""
+    but, structs = (found[3] or "").split(", "), []
+    for name in (found[2] or "TrainerOptions").split(" and "):
+        v = next(v for v in vocabularies if name in [s.name for s in v.user_structs()])
+        for left_out in filter(None, but):
+            if left_out not in [o.name for o in v.structs[name].options]:
+                raise api_options.Wrong(f"{name} has no option {left_out}, which Python leaves out")
+        structs.append((v.structs[name], v, but))
+    return structs
 
 
 def section(text: str, vocabularies: list[Vocabulary]) -> str:
     """`text` with its parameters and lists of options anew."""
 
     def parameters(found: re.Match) -> str:
-        struct, v, but = _struct_of(found, vocabularies)
+        struct, v, but = _structs_of(found, vocabularies)[0]
         indent, begin = found[1], found[0].split("\n", 1)[0]
         lines = [f"{indent}{parameter(option, struct, v)}," for option in shown(struct, v, but)]
         return "\n".join([begin, *lines, f"{indent}{END}"])
 
     def docs(found: re.Match) -> str:
-        struct, v, but = _struct_of(found, vocabularies)
         indent, begin = found[1], found[0].split("\n", 1)[0]
-        return "\n".join([begin, "", *described(struct, v, indent, but), f'{indent}"""'])
+        lines = [line for struct, v, but in _structs_of(found, vocabularies)
+                 for line in described(struct, v, indent, but)]  # fmt: skip
+        return "\n".join([begin, "", *lines, f'{indent}"""'])
 
     text = re.sub(rf"^( +){BEGIN}{OF}\n.*?{END}$", parameters, text, flags=re.M | re.S)
     return re.sub(rf'^( +){DOC}{OF}:\n.*?"""$', docs, text, flags=re.M | re.S)

@@ -51,6 +51,13 @@ def _enum(enum: Enum) -> list[str]:
     return [f"/** {enum.help} */", f"export type {enum.name} =", *union]
 
 
+def _names(name: str, constant: str, names: list[str]) -> list[str]:
+    rows = textwrap.wrap(", ".join(f'"{one}"' for one in names), 112, initial_indent="  ",
+                         subsequent_indent="  ")  # fmt: skip
+    return ["", f"/** The names of {name}. */", f"export const {constant}: readonly string[] = [",
+            *rows, "];"]  # fmt: skip
+
+
 def module(v: Vocabulary, mark: str) -> str:
     lines = [f"// {mark}", "/** Options, as api/options describes them. */", ""]
     for enum in v.enums.values():
@@ -61,17 +68,15 @@ def module(v: Vocabulary, mark: str) -> str:
                   f"export interface {name} {{"]  # fmt: skip
         for option in struct.options:
             lines += _member(option.name, _type(option, v), option)
-        lines.append("}")
+        names = [camel(option.name) for option in struct.options]
+        lines += ["}", *_names(name, f"{name.lower()}Options", names)]
     for struct in (s for s in v.structs.values() if s.c):
         found = members(struct, v)
         lines += ["", f"/** {struct.help} */", f"export interface {struct.name} {{"]
         for name, type_, option in found:
             lines += _member(name, type_, option)
-        names = textwrap.wrap(", ".join(f'"{camel(name)}"' for name, _, _ in found), 112,
-                              initial_indent="  ", subsequent_indent="  ")  # fmt: skip
-        lines += ["}", "", f"/** The names of {struct.name}. */",
-                  f"export const {camel(struct.c.removeprefix('loom_'))}: readonly string[] = [",
-                  *names, "];"]  # fmt: skip
+        constant = camel(struct.c.removeprefix("loom_"))
+        lines += ["}", *_names(struct.name, constant, [camel(name) for name, _, _ in found])]
     return "\n".join([*lines, ""])
 
 

@@ -24,6 +24,7 @@ import api_layers_docs
 import api_options
 import api_options_c
 import api_options_docs
+import api_options_parts
 import api_options_python
 import api_options_registry
 import api_options_tongues
@@ -432,10 +433,11 @@ def option_files(table: dict, root: Path) -> dict[str, str]:
     unset = {enum["of"]: enum.get("unset", "") for enum in table["enum"] if "of" in enum}
     return {
         **api_options.generated(known, MARK),
-        **api_options_c.generated(known, MARK),
+        **api_options_c.generated(known, table["enum"], MARK),
         **api_options_registry.generated(known, MARK),
         **api_options_python.generated(root, known, MARK),
         **api_options_docs.generated(known, MARK),
+        **api_options_parts.generated(known, MARK),
         **api_options_typescript.generated(known, MARK),
         **api_options_tongues.generated(known, unset, MARK),
         **api_options_c.readers(known, table, MARK),

@@ -84,6 +84,9 @@ ARROWS: dict[str, list[str]] = {
 # Rooms outside the library, each with the files of the program that start it.
 FRONTS: dict[str, str] = {
     "cli/server/serve.cpp": "src/serve/",
+    "cli/server/served_modelfile.hpp": "src/serve/",
+    "cli/server/served_modelfile.cpp": "src/serve/",
+    "cli/server/status.cpp": "src/net/",
     "cli/models/absorb_host.cpp": "src/serve/",
     "cli/server/donate.cpp": "src/remote/",
     "cli/shared/tls_flags.hpp": "src/net/",
@@ -147,7 +150,7 @@ HEADER_RULES = [
 ]
 
 # Rooms that src/serve may include next to the public headers, and the files with a further header.
-SERVE_SEES = ("serve", "net", "base", "io", "chat")
+SERVE_SEES = ("serve", "net", "base", "io", "chat", "options")
 SERVE_EXCEPTIONS = {
     "src/serve/absorb_host.cpp": "src/api/network/bridge_stream.hpp",
     "src/serve/dialects/prompt_chances.cpp": "src/llm/sampling/token_chances.hpp",

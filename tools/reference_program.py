@@ -42,7 +42,7 @@ def sections(text: str) -> tuple[list[str], dict[str, list[tuple[str, str]]]]:
 
 def _commands(groups: dict[str, list[tuple[str, str]]], plain: list[str]) -> list[str]:
     """Names of commands below this one; a command without any has options alone."""
-    if not any("SUBCOMMAND" in line for line in plain):
+    if not any(line.startswith("Usage") and line.endswith(" COMMAND") for line in plain):
         return []
     rows = [row for name, rows in groups.items() if name not in ("Options", "Examples")
             for row in rows]  # fmt: skip
@@ -65,7 +65,7 @@ def command(program: Path, words: list[str]) -> list[str]:
         usage = next(line for line in plain if line.startswith("Usage:"))
         lines += [f"`{usage.removeprefix('Usage: ')}`", ""]
         if "Examples" in groups:
-            lines += ["<!-- not run: lines of the help -->", "```sh"]
+            lines.append("```console")
             lines += [row for row, _ in groups["Examples"]] + ["```", ""]
         for name, rows in groups.items():
             rows = [row for row in rows if not row[0].startswith("-h,--help")]

@@ -38,7 +38,8 @@ def _methods(owner: str, body: str) -> list[str]:
 
 
 # Headers of options with members that other languages have.
-OWN = ("training_options.hpp", "generation_options.hpp")
+CALLBACKS = ("generation_options.hpp", "fit_options.hpp")
+OWN = ("training_options.hpp", *CALLBACKS)
 
 
 def members(root: Path) -> list[tuple[str, str]]:
@@ -49,7 +50,7 @@ def members(root: Path) -> list[tuple[str, str]]:
             continue  # the same functions of another struct
         text = without_preprocessor(without_comments(path.read_text(encoding="utf-8")))
         rows = [(m.start(), [m[1]]) for m in _FUNCTION.finditer(text)]
-        if path.name == "generation_options.hpp":
+        if path.name in CALLBACKS:
             rows = []  # its callbacks alone
         rows += [(m.start(), _methods(m[1], m[2])) for m in _CLASS.finditer(text)]
         rows += [(m.start(), [f"{m[1]}::{name}" for name in _CALLBACK.findall(m[2])])

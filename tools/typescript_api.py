@@ -5,6 +5,7 @@ fields in memory of 32 and of 64 bits, the types of functions, and the layers.
 """
 
 import re
+import textwrap
 
 import api_layers
 from api_layers import listed
@@ -119,6 +120,7 @@ def typescript_struct(api: Api, struct: dict) -> list[str]:
     out += ["  },", "} as const;", "", f"/** {doc} */"]
     out += [f"export interface {type_script_name(struct['name'])} {{"]
     optional = "?" if struct["kind"] == "options" else ""
+    names = []
     for member in struct["members"]:
         kind = typescript_type(wasm_kind(api, member))
         if member.name == "struct_size" or kind is None or is_counted(struct, member):
@@ -126,7 +128,14 @@ def typescript_struct(api: Api, struct: dict) -> list[str]:
         if member.doc:
             out.append(f"  /** {member.doc} */")
         out.append(f"  {camel(member.name)}{optional}: {kind};")
-    return [*out, "}", ""]
+        names.append(f'"{camel(member.name)}"')
+    if optional:
+        name = camel(struct["name"].removeprefix("loom_"))
+        rows = textwrap.wrap(", ".join(names), 96, initial_indent="  ", subsequent_indent="  ")
+        out += ["}", f"export const {name}: readonly string[] = [", *rows, "];", ""]
+    else:
+        out += ["}", ""]
+    return out
 
 
 TS_TOP = """\
@@ -219,6 +228,10 @@ def typescript_member(item: api_layers.Field) -> tuple[str, str]:
     return name, api_layers.plain_type(item, TS_TYPES, "string")
 
 
+def quoted(text: str) -> str:
+    return f'"{text}"'
+
+
 def write_layers_typescript(layers: api_layers.Layers) -> str:
     out = []
     for kind in layers.public():
@@ -230,11 +243,12 @@ def write_layers_typescript(layers: api_layers.Layers) -> str:
         if may:
             members = "; ".join(f"{name}?: {type_}" for _, name, type_ in may)
             args.append(f"options: {{ {members} }} = {{}}")
-        given = [f"{f.name}: {name}" for f, name, _ in needs]
-        defaults = [f"{f.name}: options.{name}" for f, name, _ in may]
-        call = [f'"{kind.type}"', "{ " + ", ".join(given + defaults) + " }"]
-        if kind.children:
-            call.append("children")
+        fixed = ["children"] if kind.children else []
+        fixed += [f"{f.name}: {name}" for f, name, _ in needs]
+        call = [f'"{kind.type}"', "{ " + ", ".join(fixed) + " }" if fixed else "{}"]
+        if may:
+            names = [f"{name}: {quoted(f.name)}" for f, name, _ in may]
+            call += ["options", "{ " + ", ".join(names) + " }"]
         out += [f"/** {kind.help} */"]
         out += [f"export function {kind.name}({', '.join(args)}): Layer {{"]
         out += [f"  return layer({', '.join(call)});", "}", ""]

@@ -177,7 +177,7 @@ class Tree:
                 + self.matches(r"static_cast<\w+Kind>\(\d+\)", "src/"))  # fmt: skip
 
     def doubled_types(self) -> list[str]:
-        declared = r"\n(?:enum class|struct|class)\s+(?:LOOM_\w+\s+)?(\w+)\b[^;{]*{"
+        declared = r"\n(?:enum class|struct|class)\s+(?:LOOM_\w+\s+)?(\w+)\b(?!::)[^;{]*{"
         public, core = set(), set()
         for header in (self.root / "include/loom").glob("*.hpp"):  # generated ones, too
             public |= set(re.findall(declared, "\n" + header.read_text(encoding="utf-8")))

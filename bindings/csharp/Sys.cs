@@ -1337,17 +1337,20 @@ namespace Loom
     internal struct CFitOptions
     {
         public uint struct_size;
-        /// <summary>in all; those done before (resume) count; 0 means 10</summary>
+        /// <summary>Length of the run, with the epochs before a resume; 1 or more epochs. 0:
+        /// 10.</summary>
         public long epochs;
-        /// <summary>epochs without a better loss; 0 means never</summary>
+        /// <summary>Ends the run after so many epochs without a better loss; 0 disables it; 0 or
+        /// more epochs.</summary>
         public long early_stop;
-        /// <summary>file written after each epoch; null: none</summary>
+        /// <summary>File that is written after each epoch; the previous one is
+        /// PATH.previous.</summary>
         public IntPtr checkpoint;
-        /// <summary>file of the weights with the least loss; null: none</summary>
+        /// <summary>File for the weights with the least loss.</summary>
         public IntPtr best;
-        /// <summary>1: go on from `checkpoint`, with the bits of a run that never stopped</summary>
+        /// <summary>Continues from checkpoint, with the bits of a run without a stop.</summary>
         public int resume;
-        /// <summary>1: at the end the network has the best weights, not the last</summary>
+        /// <summary>Ends with the weights of the least loss, not with the last ones.</summary>
         public int keep_best;
         /// <summary>null: none</summary>
         public CBatchFn on_batch;
@@ -1357,7 +1360,8 @@ namespace Loom
         public IntPtr user;
         /// <summary>samples that were validated, and in all; null: none</summary>
         public CProgressFn on_validation;
-        /// <summary>batches after which it is written within an epoch too; 0 means never</summary>
+        /// <summary>Writes checkpoint within an epoch too, after so many batches; 0 disables it; 0
+        /// or more batches.</summary>
         public long checkpoint_every;
         /// <summary>null: none</summary>
         public CObserverFn observer;
@@ -1868,10 +1872,10 @@ namespace Loom
     internal struct CPerplexityOptions
     {
         public uint struct_size;
-        /// <summary>predictions per window; each is read without earlier context; 0 means
-        /// 512</summary>
+        /// <summary>Length of a window; each is read without earlier context; 1 to 16777216
+        /// predictions. 0: 512.</summary>
         public long window;
-        /// <summary>maximum predictions, in whole windows; 0 means all</summary>
+        /// <summary>Largest number, in whole windows; 0 is all; 0 or more predictions.</summary>
         public long limit;
         /// <summary>predictions done and in all; null: none</summary>
         public CProgressFn progress;

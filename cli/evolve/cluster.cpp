@@ -51,7 +51,8 @@ Status check_cut(const ClusterFlags& f) {
 }
 
 Result<Grouped> group_points(const ClusterFlags& f, const Engine& engine) {
-  if (f.inputs.size() != 1) return cluster_error("--by points takes one file");
+  if (f.inputs.size() != 1 || f.inputs[0] == "-")
+    return cluster_error("--by points takes one file, not standard input");
   LinkageOptions how{.engine = engine};
   LOOM_TRY(f.tree.read(how));
   LOOM_ASSIGN(const Tensor points, load_points(f.inputs[0], f.array, engine));
@@ -209,7 +210,7 @@ int print_tensor_groups(const ClusterFlags& f) {
 int run(const ClusterFlags& f) {
   Outputs outputs(f.force);
   for (const std::string& input : f.inputs) outputs.input("INPUT", input);
-  const Status writable = outputs.file("-o", f.out, {".csv", ".json"}, "the groups")
+  const Status writable = outputs.text("-o", f.out, {".csv", ".json"}, "the groups")
                               .file("--svg", f.svg, {".svg"}, "the distances of models as SVG")
                               .check();
   if (!writable.ok()) return fail(writable.error());
@@ -226,11 +227,7 @@ int run(const ClusterFlags& f) {
   note_groups(f, *grouped);
   const std::string text =
       f.json || f.out.ends_with(".json") ? grouped_json(*grouped) : grouped_csv(*grouped);
-  if (f.out.empty()) {
-    write_out(text);
-    return kDone;
-  }
-  const Status written = write_file(f.out, text);
+  const Status written = write_text(f.out.empty() ? "-" : f.out, text);
   return written.ok() ? kDone : fail(written.error());
 }
 

@@ -40,18 +40,24 @@ std::string cell_panel(const DartsSearch& search, size_t cell, int64_t kept, dou
   double most = 0;
   for (const DartsReport& r : history)
     most = std::max(most, *std::ranges::max_element(r.weights[cell]));
-  most = std::min(1.0, std::max(most * 1.1, 1e-6));
+  const Axis axis = round_axis(0, std::max(most, 1e-6), 4, true);
   std::string svg = svg_text(kLeft, top - 8, "start", fmt::format("cell {}", what.cell));
   svg += fmt::format(
       "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" "
       "stroke=\"#cccccc\"/>\n",
       kLeft, top, kWide, kHigh);
-  svg += svg_text(kLeft - 6, top + 8, "end", fmt::format("{:.2f}", most));
-  svg += svg_text(kLeft - 6, top + kHigh, "end", "0");
-  svg += svg_text(kLeft + kWide, top + kHigh + 14, "end", fmt::format("epoch {}", history.size()));
+  for (const double tick : axis.ticks())
+    svg += svg_text(kLeft - 6, top + 4 + kHigh * (1 - axis.share(tick)), "end", axis.label(tick));
+  const size_t step = label_step(history.size(), 8);
+  for (size_t e = step; e <= history.size(); e += step)
+    svg += svg_text(kLeft + kWide * static_cast<double>(e) / points, top + kHigh + 14, "middle",
+                    std::to_string(e));
+  svg += svg_text(kLeft, top + kHigh + 14, "middle", "epoch");
   const double start = 1.0 / static_cast<double>(what.branches.size());
   for (size_t k = 0; k < what.branches.size(); ++k) {
-    const auto y_of = [&](double share) { return top + kHigh * (1 - std::min(share / most, 1.0)); };
+    const auto y_of = [&](double share) {
+      return top + kHigh * (1 - std::min(axis.share(share), 1.0));
+    };
     std::string line = fmt::format("{:.1f},{:.1f} ", kLeft, y_of(start));
     for (size_t e = 0; e < history.size(); ++e)
       line += fmt::format("{:.1f},{:.1f} ", kLeft + kWide * static_cast<double>(e + 1) / points,
@@ -145,6 +151,7 @@ Status check_darts_outputs(const DartsFlags& f) {
                    {},
                    -1};
   }
+  LOOM_TRY(refuse_table(f.network, "loom darts NETWORK DATA"));
   Outputs outputs(f.force);
   outputs.input("NETWORK", f.network).input("DATA", f.data.path);
   if (f.resume != f.state) outputs.input("--resume", f.resume);
@@ -161,7 +168,7 @@ Result<DartsSearch> begin_darts(DartsFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const Network network,
               Network::load(f.network, {.seed = f.search.seed, .engine = engine}));
   LOOM_ASSIGN(const DatasetOptions how, f.data.options(true));
-  LOOM_ASSIGN(const Dataset data, Dataset::from_file(f.data.path, network, how));
+  LOOM_ASSIGN(const Dataset data, read_samples(f.data.path, network, how));
   for (size_t i = 0; i < data.notes().size() && !f.quiet && !f.json; ++i) note(data.notes()[i]);
   if (!f.resume.empty()) return DartsSearch::load(f.resume, data, engine);
   return DartsSearch::create(network, data, f.search, engine);

@@ -143,7 +143,7 @@ Result<std::vector<int64_t>> labels_of(const Dataset& data, const std::string& p
 Result<Answers> ask_members(const std::vector<Network>& members, const DataFlags& from,
                             bool quiet) {
   LOOM_ASSIGN(const DatasetOptions how, from.options(true));
-  LOOM_ASSIGN(const Dataset data, Dataset::from_file(from.path, members[0], how));
+  LOOM_ASSIGN(const Dataset data, read_samples(from.path, members[0], how));
   Answers out;
   LOOM_ASSIGN(out.labels, labels_of(data, from.path));
   Progress bar("asking", "samples", quiet);
@@ -286,7 +286,7 @@ int run(const EnsembleFlags& f) {
   const Status writable =
       outputs.input("--data", f.data.path)
           .input("--fit", f.fit)
-          .file("-o", f.out, {".csv"}, "the labels")
+          .text("-o", f.out, {".csv"}, "the labels")
           .file("--judge", f.judge, {".entity", ".safetensors", ".json"}, "the stacked network")
           .check();
   if (!writable.ok()) return fail(writable.error());

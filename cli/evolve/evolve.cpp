@@ -116,7 +116,7 @@ Result<Judge> judge_by_samples(const EvolveFlags& f, const Population& populatio
               Network::sequential({Dense{.in = population.inputs(), .out = population.outputs()}},
                                   {.input = {population.inputs()}, .engine = engine}));
   LOOM_ASSIGN(const DatasetOptions how, f.data.options(population.outputs() > 1));
-  LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, reader, how));
+  LOOM_ASSIGN(Dataset data, read_samples(f.data.path, reader, how));
   LOOM_ASSIGN(const Normalize normalize, parse_normalize(f.normalize));
   LOOM_TRY(check_samples_of(population, data, f.data.path));
   Judge judge;
@@ -396,6 +396,15 @@ int run(EvolveFlags& f) {
   return saved.ok() ? kDone : fail(saved.error());
 }
 
+// The help shows the output activation of both forms.
+std::vector<OptionInfo> neat_options(const NeatOptions& neat) {
+  std::vector<OptionInfo> all = list_options(neat);
+  for (OptionInfo& o : all) {
+    if (o.flag == "output-activation") o.text = "linear for DATA, sigmoid for --fitness";
+  }
+  return all;
+}
+
 }  // namespace
 
 Verb add_evolve(Command app) {
@@ -417,32 +426,37 @@ Verb add_evolve(Command app) {
       "types.");
   f->data.add(verb, false);
   verb.option("SAMPLES", f->samples, "DATA, where the first file is a NETWORK of layers");
-  verb.option("--fitness", f->fitness, "Program that judges a network, for a shell");
-  f->has_timeout = verb.option("--timeout", f->timeout, "Seconds that it may take for one network")
-                       .range(0.001, 1e6)
-                       .show_default();
+  const Command search = verb.group("Search"), files = verb.group("Files"),
+                output = verb.group("Output"), data = verb.group("Data");
+  search.option("--fitness", f->fitness, "Program that judges a network, for a shell");
+  f->has_timeout =
+      search.option("--timeout", f->timeout, "Seconds that it may take for one network")
+          .range(0.001, 1e6)
+          .show_default();
   f->has_generations =
-      verb.option("--generations", f->generations,
+      search
+          .option("--generations", f->generations,
                   "At most; with --resume so many more (default: 100, of whole networks 10)")
           .range(0, INT32_MAX);
-  f->has_goal = verb.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
-  f->method.add(verb, list_options(f->neat), {});
+  f->has_goal =
+      search.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
+  f->method.add(verb, neat_options(f->neat), {});
   f->grid.add(verb);
   f->has_normalize =
-      verb.option("--normalize", f->normalize, "Inputs of DATA: none, standard, range")
+      data.option("--normalize", f->normalize, "Inputs of DATA: none, standard, range")
           .show_default();
-  f->has_validation = verb.option("--validation", f->validation,
+  f->has_validation = data.option("--validation", f->validation,
                                   "Share of DATA that is held out and scored at the end")
                           .range(0.0, 0.9)
                           .show_default();
-  verb.option("-o,--output", f->output, "The best network: .json, .entity, .safetensors, .npz");
-  verb.option("--genome", f->genome, "Its nodes and connections as .json");
-  verb.option("--population-file", f->population, "All of it as .json, after each generation");
-  verb.option("--resume", f->resume, "Go on from such a file, with the same bits");
-  verb.option("--svg", f->svg, "Draw fitness and species by generation");
-  add_force(verb, f->force);
-  verb.flag("--json", f->json, "The whole history as JSON");
-  verb.flag("--quiet", f->quiet, "The last line alone");
+  files.option("-o,--output", f->output, "The best network: .json, .entity, .safetensors, .npz");
+  files.option("--genome", f->genome, "Its nodes and connections as .json");
+  files.option("--population-file", f->population, "All of it as .json, after each generation");
+  files.option("--resume", f->resume, "Go on from such a file, with the same bits");
+  files.option("--svg", f->svg, "Draw fitness and species by generation");
+  add_force(files, f->force);
+  output.flag("--json", f->json, "The whole history as JSON");
+  output.flag("--quiet", f->quiet, "The last line alone");
   f->engine.add_lanes(verb);
   f->memory.add(verb);
   return {verb, [f] { return run(*f); }};

@@ -35,17 +35,24 @@ std::string front_svg(const ArchitectureSearch& search, const std::string& title
     low_y = std::min(low_y, objective_value(m, y_name));
     high_y = std::max(high_y, objective_value(m, y_name));
   }
-  const auto share = [](double v, double low, double high) {
-    return high > low ? (v - low) / (high - low) : 0.5;
-  };
+  const Axis across = round_axis(low_x, high_x, 6, x_name == "accuracy");
+  const Axis up = round_axis(low_y, high_y, 6, y_name == "accuracy");
   const auto x_of = [&](const ArchitectureInfo& m) {
-    return kLeft + share(objective_value(m, x_name), low_x, high_x) * (kWide - kLeft - kRight);
+    return kLeft + across.share(objective_value(m, x_name)) * (kWide - kLeft - kRight);
   };
   const auto y_of = [&](const ArchitectureInfo& m) {
-    return kHigh - kBottom -
-           share(objective_value(m, y_name), low_y, high_y) * (kHigh - kTop - kBottom);
+    return kHigh - kBottom - up.share(objective_value(m, y_name)) * (kHigh - kTop - kBottom);
   };
   std::string svg = svg_open(kWide, kHigh, title), line;
+  for (const double tick : up.ticks()) {
+    const double y = kHigh - kBottom - up.share(tick) * (kHigh - kTop - kBottom);
+    svg +=
+        fmt::format("<path d=\"M{} {:.1f}H{}\" stroke=\"#dddddd\"/>\n", kLeft, y, kWide - kRight);
+    svg += svg_text(kLeft - 8, y + 4, "end", up.label(tick));
+  }
+  for (const double tick : across.ticks())
+    svg += svg_text(kLeft + across.share(tick) * (kWide - kLeft - kRight), kHigh - kBottom + 20,
+                    "middle", across.label(tick));
   std::ranges::sort(front, {},
                     [&](const ArchitectureInfo& m) { return objective_value(m, x_name); });
   for (const ArchitectureInfo& m : front) line += fmt::format("{:.1f},{:.1f} ", x_of(m), y_of(m));
@@ -62,10 +69,6 @@ std::string front_svg(const ArchitectureSearch& search, const std::string& title
                : "#bbbbbb",
         escaped(m.form), y_name, objective_value(m, y_name), x_name, objective_value(m, x_name));
   }
-  svg += svg_text(kLeft - 8, kTop + 4, "end", fmt::format("{:.4g}", high_y));
-  svg += svg_text(kLeft - 8, kHigh - kBottom + 4, "end", fmt::format("{:.4g}", low_y));
-  svg += svg_text(kLeft, kHigh - kBottom + 20, "middle", fmt::format("{:.4g}", low_x));
-  svg += svg_text(kWide - kRight, kHigh - kBottom + 20, "end", fmt::format("{:.4g}", high_x));
   svg += svg_text(kWide / 2, kHigh - 18, "middle",
                   y_name + " by " + x_name + ": the front (blue), others (grey), the seed (red)");
   return svg + "</svg>\n";
@@ -207,7 +210,7 @@ int evolve_grid(const EvolveGridFlags& f, const DataFlags& from, const Engine& e
   if (!network.ok()) return fail(network.error());
   const Result<DatasetOptions> how = from.options(true);
   if (!how.ok()) return fail(how.error());
-  const Result<Dataset> data = Dataset::from_file(from.path, *network, *how);
+  const Result<Dataset> data = read_samples(from.path, *network, *how);
   if (!data.ok()) return fail(data.error());
   for (size_t i = 0; i < data->notes().size() && !f.quiet && !f.json; ++i) note(data->notes()[i]);
   Result<ArchitectureSearch> search = begin_search(f, options, *network, *data);

@@ -47,8 +47,12 @@ std::string link_curves(const std::vector<LinkStats>& links) {
     text += fmt::format("<path d=\"M{} {:.1f}H{}\" stroke=\"#ddd\"/>\n", kLeft, y(mark), kRight);
     text += svg_text(kLeft - 8, y(mark) + 4, "end", fmt::format("{:.1f}", mark));
   }
-  text += svg_text(kLeft, kBottom + 24, "middle", fmt::format("epoch {}", first));
-  text += svg_text(kRight, kBottom + 24, "middle", fmt::format("{}", last));
+  const auto step = static_cast<int64_t>(label_step(static_cast<size_t>(last), 10));
+  for (int64_t epoch = first; epoch <= last; ++epoch) {
+    if (epoch % step == 0)
+      text += svg_text(x(epoch), kBottom + 20, "middle", std::to_string(epoch));
+  }
+  text += svg_text((kLeft + kRight) / 2, kBottom + 40, "middle", "epoch");
   for (size_t i = 0; i < names.size(); ++i) {
     const char* const color = kLinkColors[i % std::size(kLinkColors)];
     std::string points;

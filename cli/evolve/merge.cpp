@@ -16,10 +16,9 @@ struct MergeFlags {
   EngineFlags engine;
   MemoryFlags memory;
   std::vector<std::string> models;
-  OptionFlags numbers;  // MergeOptions but the method, the seed and the base
-  std::string method = "linear", base, weights, densities, out, dtype, fitness, law = "fitter";
+  OptionFlags method;  // MergeOptions; --method may be a SpliceMode too
+  std::string weights, densities, out, dtype, fitness, law = "fitter";
   double alpha = 0.5, split = 0.5;
-  uint64_t seed = 1;
   bool normalize = false, no_normalize = false, force = false, json = false, quiet = false;
 };
 
@@ -78,7 +77,6 @@ Status common_options(const MergeFlags& f, Options& options, Progress& bar) {
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(options.dtype, parse_dtype(f.dtype));
   }
-  options.seed = f.seed;
   if (!f.quiet) options.note = [](const std::string& text) { note(text); };
   options.progress = [&bar](uint64_t done, uint64_t total) {
     bar.update(static_cast<int64_t>(done), static_cast<int64_t>(total));
@@ -87,12 +85,10 @@ Status common_options(const MergeFlags& f, Options& options, Progress& bar) {
   return {};
 }
 
-Status merge_files(const MergeFlags& f, MergeMethod method) {
+Status merge_files(const MergeFlags& f) {
   LOOM_ASSIGN(const std::vector<MergeInput> inputs, merge_inputs(f));
   MergeOptions options;
-  options.method = method;
-  options.base = f.base;
-  LOOM_TRY(f.numbers.read(options));
+  LOOM_TRY(f.method.read(options));
   if (f.normalize || f.no_normalize) options.normalize = f.normalize;
   MergeReport report;
   {
@@ -121,7 +117,7 @@ void print_spliced(const MergeFlags& f, const SpliceReport& report) {
     Json list = Json::array();
     for (const SplicedLayer& layer : report.layers) list.push(spliced_json(layer));
     JsonObject()
-        .set("method", f.method)
+        .set("method", f.method.text("method"))
         .set("output", f.out)
         .set("bytes", report.bytes)
         .set("crossed", report.crossed)
@@ -147,11 +143,17 @@ void print_spliced(const MergeFlags& f, const SpliceReport& report) {
 Status splice_files(const MergeFlags& f, SpliceMode mode) {
   if (f.models.size() != 2)
     return Error{Code::invalid_argument,
-                 fmt::format("--method {} crosses two parents, not {}", f.method, f.models.size()),
+                 fmt::format("--method {} crosses two parents, not {}", f.method.text("method"),
+                             f.models.size()),
                  {},
                  -1};
+  OptionFlags shared = f.method;  // what both have
+  shared.set("method", {"linear"});
+  MergeOptions line;
+  LOOM_TRY(shared.read(line));
   SpliceOptions options;
   options.mode = mode;
+  options.seed = line.seed;
   if (f.law != "fitter" && f.law != "original")
     return wrong_list("--law", f.law, "choose fitter or original");
   options.law = f.law == "fitter" ? BlendLaw::fitter : BlendLaw::original;
@@ -173,10 +175,12 @@ Status splice_files(const MergeFlags& f, SpliceMode mode) {
 }
 
 Status merge_or_splice(const MergeFlags& f) {
-  const Result<SpliceMode> mode = parse_splice_mode(f.method);
+  const std::string name = f.method.text("method");
+  if (name.empty()) return merge_files(f);
+  const Result<SpliceMode> mode = parse_splice_mode(name);
   if (mode.ok()) return splice_files(f, *mode);
-  const Result<MergeMethod> method = parse_merge_method(f.method);
-  if (method.ok()) return merge_files(f, *method);
+  const Result<MergeMethod> method = parse_merge_method(name);
+  if (method.ok()) return merge_files(f);
   return Error{Code::invalid_argument,
                "--method: " + method.error().message + "; or blend, point or uniform to splice",
                {},
@@ -186,7 +190,7 @@ Status merge_or_splice(const MergeFlags& f) {
 int run(const MergeFlags& f) {
   Outputs outputs(f.force);
   for (const std::string& model : f.models) outputs.input("MODELS", model);
-  outputs.input("--base", f.base);
+  outputs.input("--base", f.method.text("base"));
   const Status writable =
       outputs
           .file("-o", f.out, {".entity", ".gguf", ".onnx", ".safetensors", ".npz", ".json", ""},
@@ -202,7 +206,8 @@ int run(const MergeFlags& f) {
 
 Verb add_merge(Command app) {
   auto f = std::make_shared<MergeFlags>();
-  const Command verb = app.command("merge", "Merge trained models, or cross two of them.");
+  const Command verb = app.command(
+      "merge", "Merge trained models, or cross two (--method blend, point or uniform).");
   verb.examples(
       "  loom merge a.entity b.entity --weights 0.7,0.3 -o merged.entity\n"
       "  loom merge a.entity b.entity --method slerp --t 0.4 -o merged.entity\n"
@@ -215,15 +220,10 @@ Verb add_merge(Command app) {
               "Where it goes, by ending: .entity, .gguf, .onnx, .safetensors, .npz, .json; a name "
               "without an ending is a Hugging Face folder")
       .required();
-  verb.option("--method", f->method,
-              "linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; to cross two: blend, "
-              "point, uniform")
-      .show_default();
-  verb.option("--base", f->base, "The model that the others were trained from (task vectors)");
   verb.option("--weights", f->weights, "A number for each model, or one for all (default: 1)");
   verb.option("--density", f->densities,
               "ties, dare: share of each task vector that is kept (default: 1)");
-  f->numbers.add(verb, list_options(MergeOptions()), {"method", "base", "seed"});
+  f->method.add(verb, list_options(MergeOptions()), {});
   const Option normalize =
       verb.flag("--normalize", f->normalize, "Divide by the sum of the weights");
   verb.flag("--no-normalize", f->no_normalize,
@@ -234,7 +234,6 @@ Verb add_merge(Command app) {
   verb.option("--fitness", f->fitness, "blend, uniform: of both parents, higher is better: A,B");
   verb.option("--law", f->law, "blend: fitter, or original, as the original project blends")
       .show_default();
-  verb.option("--seed", f->seed, "Seed of the random choices of dare and uniform").show_default();
   verb.option("--dtype", f->dtype,
               "Number type of the matrices (default: as the first, or the base)");
   add_force(verb, f->force);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <iostream>
 #include <limits>
 #include <memory>
 
@@ -40,6 +41,8 @@ struct MeshFlags {
   int64_t epochs = 10, batch = 1, budget = 0;
   OptionFlags method;
 
+  // Whether ticks go to standard output, and no other text.
+  bool stream_out() const { return stream || output == "-"; }
   void add(Command verb);
   Result<MeshOptions> options(const Engine& on) const;
   Result<std::vector<MeshPort>> mesh_ports() const;
@@ -100,7 +103,7 @@ Result<std::vector<MeshPort>> MeshFlags::mesh_ports() const {
 Result<Dataset> MeshFlags::samples(const Network& net, DatasetOptions how) const {
   LOOM_ASSIGN(const std::vector<MeshPort> all, mesh_ports());
   for (const MeshPort& port : all) how.inputs.push_back({port.name, port.shape});
-  return Dataset::from_file(data.path, net, how);
+  return read_samples(data.path, net, how);
 }
 
 Result<MeshOptions> MeshFlags::options(const Engine& on) const {
@@ -146,33 +149,36 @@ Result<Network> MeshFlags::load(const Engine& on) const {
 
 Status MeshFlags::check_outputs(std::vector<std::string_view> endings,
                                 std::string_view writes) const {
-  return Outputs(force)
-      .input("NETWORK", network)
-      .input("DATA", data.path)
-      .input("--labels", data.labels)
-      .file("-o", output, std::move(endings), writes)
-      .file("--svg", svg, {".svg"}, "the activity of the mesh as SVG")
-      .check();
+  LOOM_TRY(refuse_table(network, "loom mesh run NETWORK DATA, or train"));
+  Outputs outputs(force);
+  outputs.input("NETWORK", network).input("DATA", data.path).input("--labels", data.labels);
+  if (endings.front() == ".csv") {
+    outputs.text("-o", output, std::move(endings), writes);
+  } else {
+    outputs.file("-o", output, std::move(endings), writes);
+  }
+  return outputs.file("--svg", svg, {".svg"}, "the activity of the mesh as SVG").check();
 }
 
 void MeshFlags::add(Command verb) {
   verb.option("NETWORK", network, "A network: .json, .entity, .safetensors, .onnx, .tflite or .npz")
       .required();
   data.add(verb);
-  verb.option("--delay", delays, "Ticks that the input of a cell takes: Z,Y,X,L=TICKS")
+  const Command grid = verb.group("Ticks and edges"), output_group = verb.group("Output");
+  grid.option("--delay", delays, "Ticks that the input of a cell takes: Z,Y,X,L=TICKS")
       .one_at_a_time();
-  verb.option("--link", links, "Where a cell takes its input from: Z,Y,X,L=Z,Y,X,L, or =PORT")
+  grid.option("--link", links, "Where a cell takes its input from: Z,Y,X,L=Z,Y,X,L, or =PORT")
       .one_at_a_time();
-  verb.option("--port", ports, "A further input, an array of DATA: NAME=EXTENTS of one sample")
+  grid.option("--port", ports, "A further input, an array of DATA: NAME=EXTENTS of one sample")
       .one_at_a_time();
-  verb.flag("--carry", carry, "Recurrent layers go on from the tick before");
-  verb.flag("--zero-fill", zero_fill,
+  grid.flag("--carry", carry, "Recurrent layers go on from the tick before");
+  grid.flag("--zero-fill", zero_fill,
             "Cells fire on zeros as long as nothing reaches them (default: they hold)");
-  verb.option("--svg", svg, "Write the activity of every cell over the ticks: .svg");
+  output_group.option("--svg", svg, "Write the activity of every cell over the ticks: .svg");
   verb.option("--dtype", dtype, "Number type of the matrices (default: as stored)");
   verb.option("--seed", seed, "Seed of the initial weights").show_default();
-  add_force(verb, force);
-  verb.flag("--quiet", quiet, "No progress, no chart, no notes");
+  add_force(output_group, force);
+  output_group.flag("--quiet", quiet, "No progress, no chart, no notes");
 }
 
 std::string cell_name(const MeshCell& cell) {
@@ -276,13 +282,13 @@ Result<MeshRun> make_run(const MeshFlags& f, const Network& net, const Engine& e
   LOOM_ASSIGN(MeshOptions options, f.options(engine));
   options.batch = 1;
   // Activity is shown in the plot, and in the terminal if there is no other text.
-  options.activity = !f.svg.empty() || (!f.quiet && !f.json && !f.stream);
+  options.activity = !f.svg.empty() || (!f.quiet && !f.json && !f.stream_out());
   LOOM_ASSIGN(Mesh mesh, Mesh::create(net, options));
   return MeshRun(std::move(mesh));
 }
 
 Status show_activity(const MeshFlags& f, const MeshRun& run) {
-  if (!f.quiet && !f.json && !f.stream) write_out(activity_text(run.activity()));
+  if (!f.quiet && !f.json && !f.stream_out()) write_out(activity_text(run.activity()));
   if (f.svg.empty()) return {};
   const std::string title = fmt::format("{} on {}", f.network, f.data.path);
   return write_file(f.svg, activity_svg(run.activity(), printable(title, title.size())));
@@ -302,7 +308,7 @@ void print_run(const MeshFlags& f, const Mesh& mesh, double seconds) {
         .print();
     return;
   }
-  if (f.quiet || f.stream) return;
+  if (f.quiet || f.stream_out()) return;
   const std::string result =
       mesh.latency() < 0
           ? "nothing reaches the last"
@@ -313,27 +319,50 @@ void print_run(const MeshFlags& f, const Mesh& mesh, double seconds) {
   note(fmt::format("{:.0f} ticks/s", rate));
 }
 
+// Lines of standard input as samples: each result is printed before the next line is read.
+Status run_lines(const MeshFlags& f, const Network& net, DatasetOptions how, MeshRun& run) {
+  std::string csv;
+  int64_t tick = 1, row = 1;
+  const auto goes_on = [&] { return !interrupted() && (f.ticks == 0 || tick <= f.ticks); };
+  for (std::string line; goes_on() && std::getline(std::cin, line); ++row) {
+    const std::string name = fmt::format("standard input, row {}", row);
+    Result<Dataset> sample =
+        Dataset::from_file(FileBytes{std::as_bytes(std::span(line)), name}, net, how);
+    if (!sample.ok() && row == 1) continue;  // a header
+    if (!sample.ok()) return sample.error();
+    LOOM_TRY(run.run(*sample, 1, 1, true, [&](const Tensor& y) {
+      write_out(tick_lines(tick, y));
+      if (!f.output.empty() && f.output != "-") csv += tick_lines(tick, y);
+    }));
+    ++tick;
+  }
+  if (row == 1) return Error{Code::bad_file, "has no samples", "standard input", -1};
+  if (!csv.empty()) LOOM_TRY(write_file(f.output, csv));
+  return show_activity(f, run);
+}
+
 Status run_mesh(const MeshFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const Network net, f.load(engine));
   if (net.info().fresh && !f.quiet) note("a description without weights: they are random");
   LOOM_ASSIGN(DatasetOptions how, f.data.options(false));
   how.inputs_only = true;
-  LOOM_ASSIGN(const Dataset data, f.samples(net, how));
   LOOM_ASSIGN(MeshRun run, make_run(f, net, engine));
+  if (f.stream && f.data.path == "-") return run_lines(f, net, how, run);
+  LOOM_ASSIGN(const Dataset data, f.samples(net, how));
   const int64_t wait = std::max<int64_t>(run.mesh().latency() - 1, 0);
   const int64_t ticks = f.ticks > 0 ? f.ticks : data.samples() + wait;
   std::string csv;
   int64_t tick = 1;
   const auto on_ticks = [&](const Tensor& y) {
-    if (f.stream) write_out(tick_lines(tick, y));
-    if (!f.output.empty()) csv += tick_lines(tick, y);
+    if (f.stream_out()) write_out(tick_lines(tick, y));
+    if (!f.output.empty() && f.output != "-") csv += tick_lines(tick, y);
     tick += y.shape()[0];
   };
   const auto start = std::chrono::steady_clock::now();
   const int64_t at_once = f.stream ? 1 : kTicksAtOnce;
-  LOOM_TRY(run.run(data, ticks, at_once, f.quiet || f.stream, on_ticks));
+  LOOM_TRY(run.run(data, ticks, at_once, f.quiet || f.stream_out(), on_ticks));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (!f.output.empty()) LOOM_TRY(write_file(f.output, csv));
+  if (!csv.empty()) LOOM_TRY(write_file(f.output, csv));
   LOOM_TRY(show_activity(f, run));
   print_run(f, run.mesh(), seconds.count());
   return {};
@@ -414,18 +443,21 @@ Verb add_mesh_run(Command mesh) {
   const Command verb = mesh.command("run", "Run a network tick by tick, one sample per tick.");
   verb.examples(
       "  loom mesh run net.entity stream.csv --svg mesh.svg\n"
-      "  loom mesh run net.entity stream.csv --stream | tail -n +5\n"
+      "  sensor | loom mesh run net.entity - --stream\n"
       "  loom mesh run net.json stream.npz --delay 2,0,0,0=3 --ticks 100 -o outputs.csv\n"
       "  loom mesh run net.json stream.npz --port eye=3,8,8 --link 1,0,0,0=eye");
   f->add(verb);
-  verb.option("--ticks", f->ticks, "Ticks to run (default: until the last sample is through)")
+  const Command output = verb.group("Output");
+  verb.group("Ticks and edges")
+      .option("--ticks", f->ticks, "Ticks to run (default: until the last sample is through)")
       .range(1, kMaxMeshTicks);
-  verb.flag("--stream", f->stream, "A line of CSV per tick, as soon as it is there, and no more");
-  verb.option("-o,--output", f->output, "Write what the last cell gives in every tick: .csv");
+  output.flag("--stream", f->stream, "A line of CSV per tick, as soon as it is there, and no more");
+  output.option("-o,--output", f->output,
+                "Write what the last cell gives in every tick: .csv; -: to standard output");
   f->engine.add(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
-  verb.flag("--json", f->json, "One JSON object instead of text");
+  output.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] {
             const Status writable = f->check_outputs({".csv"}, "outputs");
             if (!writable.ok()) return fail(writable.error());
@@ -444,20 +476,21 @@ Verb add_mesh_train(Command mesh) {
       "  loom mesh train net.json stream.csv --rule dfa --bptt 16\n"
       "  loom mesh train net.json stream.csv --link 0,0,0,0=2,0,0,0 --svg mesh.svg");
   f->add(verb);
-  verb.option("--epochs", f->epochs, "Times the stream is seen")
+  const Command run = verb.group("Run"), output = verb.group("Output");
+  run.option("--epochs", f->epochs, "Times the stream is seen")
       .range(1, kMaxMeshTicks)
       .show_default();
-  verb.option("--batch", f->batch, "Cut DATA into so many streams side by side")
+  run.option("--batch", f->batch, "Cut DATA into so many streams side by side")
       .range(1, 1 << 20)
       .show_default();
-  verb.option("--budget", f->budget, "MB that windows, gradients and moments may take")
+  run.option("--budget", f->budget, "MB that windows, gradients and moments may take")
       .range(1, int64_t{1} << 30);
   f->method.add(verb, list_options(usual_training()), {"seed", "memory"});
-  verb.option("-o,--output", f->output, "Write the trained network: .entity or .safetensors");
+  output.option("-o,--output", f->output, "Write the trained network: .entity or .safetensors");
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
-  verb.flag("--json", f->json, "One JSON object instead of text");
+  output.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] {
             const Status writable =
                 f->check_outputs({".entity", ".safetensors"}, "the trained network");

@@ -73,18 +73,35 @@ _loom() {{
   compadd -- ${{=found}}
   if [[ "$place" != loom ]]; then _files; fi
 }}
-compdef _loom loom
+if [[ "${{funcstack[1]-}}" == _loom ]]; then  # a file of this name in $fpath
+  _loom "$@"
+else
+  (( ${{+functions[compdef]}} )) || {{ autoload -Uz compinit && compinit; }}
+  compdef _loom loom
+fi
 )";
+
+// Whether the line so far names that command: "mesh run", and not "run" after "mesh".
+std::string fish_condition(const CommandText& program, const CommandText& command) {
+  const std::string words = command.path.size() > 4 ? command.path.substr(5) : "";
+  if (words.empty()) return "__fish_use_subcommand";
+  const size_t space = words.find(' ');
+  std::string text = "__fish_seen_subcommand_from " + words.substr(0, space);
+  if (space != std::string::npos)
+    return text + "; and __fish_seen_subcommand_from " + words.substr(space + 1);
+  for (const CommandText& other : program.commands) {
+    for (const CommandText& child : other.commands) {
+      if (child.name == words) text += "; and not __fish_seen_subcommand_from " + other.name;
+    }
+  }
+  return text;
+}
 
 // A line for each word of each command, with its help.
 std::string fish(const CommandText& program) {
   std::string text = "# fish completion of loom: loom completion fish | source\n";
   walk(program, [&](const CommandText& command) {
-    const std::string command_words = command.path.size() > 4 ? command.path.substr(5) : "";
-    const std::string at =
-        command_words.empty()
-            ? std::string("__fish_use_subcommand")
-            : "__fish_seen_subcommand_from " + command_words.substr(command_words.rfind(' ') + 1);
+    const std::string at = fish_condition(program, command);
     for (const CommandText& child : command.commands)
       text += fmt::format("complete -c loom -f -n {} -a {} -d {}\n", shell_quoted(at),
                           shell_quoted(child.name), shell_quoted(child.doc));

@@ -98,7 +98,8 @@ Error missing_model(const HubCache& cache, const std::string& text) {
     known.push_back(repo);
     known.push_back(repo.substr(repo.find('/') + 1));
   }
-  std::string bare = text.starts_with(kHubPrefix) ? text.substr(kHubPrefix.size()) : text;
+  const Result<HubName> name = parse_hub_name(text, false);
+  const std::string bare = name.ok() ? name->str() : text;
   const std::string guess = did_you_mean(bare, known);
   const std::string pull = bare.find('/') == bare.npos ? "hf:ORG/" + bare : "hf:" + bare;
   return Error{Code::not_found,
@@ -274,10 +275,11 @@ Result<FoundModel> find_model(const HubCache& cache, const std::string& text) {
   }
   HubName here = name;
   here.repo = best->repo;
-  FoundModel found{*best, best->folder};
+  FoundModel found{*best, best->folder, {}};
   if (here.file.empty() && best->is_folder_model()) return found;
-  LOOM_ASSIGN(const std::vector<HubFile> files, select_files(best->files, here));
-  found.path = best->folder + "/" + files.front().path;
+  LOOM_ASSIGN(const Selection selection, select_files(best->files, here));
+  found.path = best->folder + "/" + selection.files.front().path;
+  found.note = selection.note;
   return found;
 }
 

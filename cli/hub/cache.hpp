@@ -66,6 +66,7 @@ class HubCache {
 struct FoundModel {
   PulledModel model;
   std::string path;  // the path to open: the snapshot, or a file in it
+  std::string note;  // Selection::note
 };
 Result<std::vector<PulledModel>> find_revisions(const HubCache& cache, const std::string& text);
 Result<FoundModel> find_model(const HubCache& cache, const std::string& text);

@@ -1,10 +1,24 @@
 #include "endpoint.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "../shared/console.hpp"
 
 namespace loom::cli {
+
+std::string hub_endpoint() {
+  const char* setting = std::getenv("HF_ENDPOINT");
+  std::string endpoint = setting == nullptr ? "" : setting;
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  return endpoint.empty() ? "https://huggingface.co" : endpoint;
+}
+
+bool is_offline() {
+  const char* setting = std::getenv("HF_HUB_OFFLINE");
+  const std::string value = setting == nullptr ? "" : lower(setting);
+  return !value.empty() && value != "0" && value != "false" && value != "no" && value != "off";
+}
 
 Result<std::string> checked_endpoint(const std::string& text) {
   std::string endpoint = text;

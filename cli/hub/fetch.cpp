@@ -260,7 +260,9 @@ Result<FetchReport> fetch_model(const HubCache& cache, const HubName& name,
   const std::unique_ptr<HttpClient> client = client_of(options);
   HttpClient& http = *client;
   LOOM_ASSIGN(const Listing listing, list_files(http, name, options));
-  LOOM_ASSIGN(std::vector<HubFile> files, select_files(listing.files, name));
+  LOOM_ASSIGN(Selection selection, select_files(listing.files, name));
+  std::vector<HubFile>& files = selection.files;
+  if (!selection.note.empty() && options.note) options.note(selection.note);
   if (files.size() <= kMaxFilesOfModel)
     for (HubFile& file : files) LOOM_TRY(complete_file(http, name, options, listing.commit, file));
   LOOM_TRY(check_files(name, files));

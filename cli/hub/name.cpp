@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "../shared/console.hpp"
+
 namespace loom::cli {
 namespace {
 
@@ -27,6 +29,59 @@ bool is_hex(std::string_view text, size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
+constexpr std::string_view kSecure = "https://", kPlain = "http://";
+
+// Without "https://" or "http://", in any case of letters.
+std::string_view without_scheme(std::string_view text) {
+  for (const std::string_view scheme : {kSecure, kPlain})
+    if (lower(text.substr(0, scheme.size())) == scheme) return text.substr(scheme.size());
+  return text;
+}
+
+// The text after the host of the hub; none if there is no such host.
+std::optional<std::string_view> after_host(std::string_view text) {
+  const std::string_view rest = without_scheme(text);
+  for (const std::string_view host : {"hf.co/", "huggingface.co/", "www.huggingface.co/"})
+    if (lower(rest.substr(0, host.size())) == host) return rest.substr(host.size());
+  return std::nullopt;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char small = static_cast<char>(c | 0x20);
+  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+}
+
+// "refs%2Fpr%2F1" -> "refs/pr/1". Anything else after '%' stays.
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool code = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
+                      hex_digit(text[i + 2]) >= 0;
+    out += code ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])) : text[i];
+    i += code ? 2 : 0;
+  }
+  return out;
+}
+
+// The address of a page or a file as a name: "ORG/NAME/resolve/REVISION/FILE?download=true" ->
+// "ORG/NAME:FILE@REVISION". Another path is returned unchanged.
+std::string name_of_page(std::string_view path) {
+  path = path.substr(0, path.find_first_of("?#"));
+  while (path.ends_with('/')) path.remove_suffix(1);
+  for (const std::string_view page : {"/resolve/", "/blob/", "/raw/", "/tree/"}) {
+    const size_t at = path.find(page);
+    if (at == path.npos) continue;
+    const std::string_view rest = path.substr(at + page.size());
+    const size_t slash = rest.find('/');
+    const std::string revision = unescaped(rest.substr(0, slash));
+    std::string name(path.substr(0, at));
+    if (slash != rest.npos && page != "/tree/") name += ":" + unescaped(rest.substr(slash + 1));
+    return revision == "main" ? name : name + "@" + revision;
+  }
+  return std::string(path);
+}
+
 Error no_hub_name(std::string_view text, std::string_view why) {
   return Error{Code::invalid_argument,
                fmt::format("'{}' {}; write hf:ORG/NAME, hf:ORG/NAME:FILE or hf:ORG/NAME@REVISION",
@@ -41,12 +96,28 @@ std::string HubName::str() const {
   return repo + (file.empty() ? "" : ":" + file) + (revision.empty() ? "" : "@" + revision);
 }
 
-Result<HubName> parse_hub_name(std::string_view text, bool prefix) {
+bool is_hub_name(std::string_view text) {
+  return text.starts_with(kHubPrefix) || without_scheme(text) != text || after_host(text);
+}
+
+Result<HubName> parse_hub_name(std::string_view text, bool prefix, std::string_view endpoint) {
+  std::string page;
   std::string_view rest = text;
-  if (rest.starts_with(kHubPrefix))
+  std::optional<std::string_view> path = after_host(text);
+  if (!path && !endpoint.empty() && text.starts_with(endpoint) &&
+      text.substr(endpoint.size()).starts_with('/'))
+    path = text.substr(endpoint.size() + 1);
+  if (rest.starts_with(kHubPrefix)) {
     rest.remove_prefix(kHubPrefix.size());
-  else if (prefix)
+  } else if (path) {
+    if (path->starts_with("datasets/") || path->starts_with("spaces/"))
+      return no_hub_name(text, "is a data set or a program, not a model");
+    rest = page = name_of_page(*path);
+  } else if (without_scheme(text) != text) {
+    return no_hub_name(text, "is not a page of the hub");
+  } else if (prefix) {
     return no_hub_name(text, "is not a hub name");
+  }
   HubName name;
   if (const size_t at = rest.rfind('@'); at != rest.npos) {
     name.revision = rest.substr(at + 1);

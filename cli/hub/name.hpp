@@ -1,5 +1,5 @@
-// Names of models: hf:ORG/NAME[:FILE][@REVISION], their cache folders, and valid paths in them.
-// Nothing here opens a file or an address.
+// Names of models: hf:ORG/NAME[:FILE][@REVISION] and addresses of their pages, their cache folders,
+// and valid paths in them. Nothing here opens a file or an address.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,14 @@ struct HubName {
 
 constexpr std::string_view kHubPrefix = "hf:";
 
-// Parses "hf:ORG/NAME", or without "hf:" if `prefix` is false. Errors: invalid_argument.
-Result<HubName> parse_hub_name(std::string_view text, bool prefix = true);
+// Whether it names a model of a hub: "hf:...", "hf.co/...", "huggingface.co/...", with or without
+// "https://", or another "https://..." or "http://...".
+bool is_hub_name(std::string_view text);
+// Parses "hf:ORG/NAME", or without "hf:" if `prefix` is false; "hf.co/ORG/NAME:Q4_K_M"; and
+// addresses of pages and files: "https://huggingface.co/ORG/NAME/resolve/REVISION/FILE". A
+// page of another host is a name only if the host is `endpoint`. Errors: invalid_argument.
+Result<HubName> parse_hub_name(std::string_view text, bool prefix = true,
+                               std::string_view endpoint = {});
 
 // Whether it is a path below a folder: no "..", no empty or absolute part, no backslash or control
 // character, and no part that is too long for a file system.

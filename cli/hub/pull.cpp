@@ -2,43 +2,20 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <memory>
-#include <mutex>
 
-#include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "download.hpp"
 #include "endpoint.hpp"
-#include "fetch.hpp"
 
 namespace loom::cli {
 namespace {
 
-constexpr const char* kHubAddress = "https://huggingface.co";
-
 struct PullFlags {
-  std::string name, endpoint;
-  int64_t parallel = 4, retries = 5, timeout = 30;
-  bool json = false, quiet = false;
+  std::string name;
+  DownloadFlags download;
+  bool json = false;
 };
-
-Result<FetchOptions> fetch_options(const PullFlags& f) {
-  FetchOptions options;
-  const char* setting = std::getenv("HF_ENDPOINT");
-  std::string endpoint = f.endpoint;
-  if (endpoint.empty() && setting != nullptr) endpoint = setting;
-  if (endpoint.empty()) endpoint = kHubAddress;
-  LOOM_ASSIGN(options.endpoint, checked_endpoint(endpoint));
-  options.token = hub_token();
-  if (!options.token.empty() && !may_carry_token(options.endpoint)) {
-    note("the token stays here: " + options.endpoint + " is not reached over https");
-    options.token.clear();
-  }
-  options.parallel = f.parallel;
-  options.retries = f.retries;
-  options.stall = f.timeout;
-  return options;
-}
 
 void print_report(const PullFlags& f, const HubName& name, const FetchReport& report,
                   double seconds) {
@@ -55,7 +32,7 @@ void print_report(const PullFlags& f, const HubName& name, const FetchReport& re
     return;
   }
   write_line(report.path);
-  if (f.quiet) return;
+  if (f.download.quiet) return;
   const std::string how = report.loaded == 0 ? std::string("all of it was here")
                                              : fmt::format("{} loaded in {:.1f} s",
                                                            human_bytes(report.loaded), seconds);
@@ -64,36 +41,13 @@ void print_report(const PullFlags& f, const HubName& name, const FetchReport& re
 }
 
 int run_pull(const PullFlags& f) {
-  const std::string text =
-      f.name.starts_with(kHubPrefix) ? f.name : std::string(kHubPrefix) + f.name;
-  const Result<HubName> name = parse_hub_name(text);
+  const Result<HubName> name = parse_hub_name(f.name, false, hub_endpoint());
   if (!name.ok()) return fail(name.error());
-  if (!can_fetch()) return fail(fetch_model(HubCache({}), *name, {}).error());
-  const Result<std::string> root = hub_cache_root();
-  if (!root.ok()) return fail(root.error());
-  Result<FetchOptions> options = fetch_options(f);
-  if (!options.ok()) return fail(options.error());
-  Progress bar(name->repo, "MB", f.quiet || f.json);
-  std::mutex output_mutex;
-  options->progress = [&](int64_t done, int64_t total, int64_t loaded) {
-    const std::scoped_lock lock(output_mutex);
-    constexpr int64_t kMega = 1'000'000;
-    bar.update(done / kMega, total / kMega, loaded / kMega);
-  };
-  options->note = [&](const std::string& text_of_note) {
-    if (f.quiet) return;
-    const std::scoped_lock lock(output_mutex);
-    bar.finish();
-    note(text_of_note);
-  };
   const auto start = std::chrono::steady_clock::now();
-  const Result<FetchReport> report = fetch_model(HubCache(*root), *name, *options);
-  bar.finish();
-  if (!report.ok()) {
-    if (report.error().code == Code::cancelled && interrupted() && !f.quiet)
-      note("what was loaded stays; the same command goes on from there");
-    return fail(report.error());
-  }
+  DownloadFlags flags = f.download;
+  flags.quiet = flags.quiet || f.json;
+  const Result<FetchReport> report = download_model(*name, flags);
+  if (!report.ok()) return fail(report.error());
   print_report(f, *name, *report,
                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return kDone;
@@ -111,21 +65,24 @@ Verb add_pull(Command app) {
       "Models are stored where huggingface_hub stores them: $HF_HUB_CACHE, or hub in $HF_HOME, or\n"
       "~/.cache/huggingface/hub. A token of the hub is read from HF_TOKEN or the file token "
       "beside.");
-  verb.option("NAME", f->name, "hf:ORG/NAME[:FILE][@REVISION]; FILE: also a quantisation, Q4_K_M")
+  verb.option("NAME", f->name,
+              "hf:ORG/NAME[:FILE][@REVISION], or an address of the hub; FILE: also a quantisation, "
+              "Q4_K_M")
       .required();
-  verb.option("--endpoint", f->endpoint,
+  verb.option("--endpoint", f->download.endpoint,
               "Address of the hub (default: $HF_ENDPOINT, or https://huggingface.co)");
-  verb.option("--parallel", f->parallel, "Files that are loaded at a time")
+  verb.option("--parallel", f->download.parallel, "Files that are loaded at a time")
       .range(1, 32)
       .show_default();
-  verb.option("--retries", f->retries, "Attempts in a row that bring nothing, before it gives up")
+  verb.option("--retries", f->download.retries,
+              "Attempts in a row that bring nothing, before it gives up")
       .range(0, 1000)
       .show_default();
-  verb.option("--timeout", f->timeout, "Seconds without a byte that end an attempt")
+  verb.option("--timeout", f->download.timeout, "Seconds without a byte that end an attempt")
       .range(1, 3600)
       .show_default();
   verb.flag("--json", f->json, "One JSON object instead of the path");
-  verb.flag("--quiet", f->quiet, "No progress and no notes");
+  verb.flag("--quiet", f->download.quiet, "No progress and no notes");
   return {verb, [f] { return run_pull(*f); }};
 }
 

@@ -152,15 +152,15 @@ Result<std::string> file_to_remove(std::vector<PulledModel>& models, const HubNa
   std::vector<PulledModel> having;
   Error missing;
   for (PulledModel& model : models) {
-    const Result<std::vector<HubFile>> files = select_files(model.files, name);
-    if (!files.ok()) {
-      missing = files.error();
+    const Result<Selection> selection = select_files(model.files, name);
+    if (!selection.ok()) {
+      missing = selection.error();
       continue;
     }
-    if (files->size() != 1)
+    if (selection->files.size() != 1)
       return Error{Code::unsupported, "that model has several parts; remove them one by one",
                    name.repo, -1};
-    path = files->front().path;
+    path = selection->files.front().path;
     having.push_back(std::move(model));
   }
   if (having.empty()) return missing;

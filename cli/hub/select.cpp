@@ -68,35 +68,67 @@ Error selection_error(Code code, const HubName& name, const std::string& what) {
   return Error{code, what, name.repo, -1};
 }
 
+using Groups = std::map<std::string, std::vector<HubFile>>;
+
 // GGUF files by name without the part number. Files for images or sound of another model are not
 // models by themselves.
-std::map<std::string, std::vector<HubFile>> gguf_groups(const std::vector<HubFile>& all) {
-  std::map<std::string, std::vector<HubFile>> groups;
+Groups gguf_groups(const std::vector<HubFile>& all) {
+  Groups groups;
   for (const HubFile& file : all)
     if (is_gguf(file.path) && lower(file.path).find("mmproj") == std::string::npos)
       groups[gguf_group(file.path)].push_back(file);
   return groups;
 }
 
-Error which_gguf(const std::map<std::string, std::vector<HubFile>>& groups, const HubName& name,
-                 const std::string& why) {
-  std::vector<std::string> choices;
-  for (const auto& [group, files] : groups) {
-    int64_t bytes = 0;
-    for (const HubFile& file : files) bytes += std::max<int64_t>(file.size, 0);
-    const std::string word = quantisation_of(group);
-    choices.push_back(fmt::format("{}{}", word.empty() ? group : word,
-                                  bytes > 0 ? fmt::format(" ({})", human_bytes(bytes)) : ""));
-  }
-  return selection_error(Code::invalid_argument, name,
-                         fmt::format("{}; say which, as in hf:{}:{}: {}", why, name.repo,
-                                     quantisation_of(groups.begin()->first).empty()
-                                         ? groups.begin()->first
-                                         : quantisation_of(groups.begin()->first),
-                                     listed(choices)));
+// "Q4_K_M", or the name of a file without one.
+std::string word_of(const std::string& group) {
+  const std::string word = quantisation_of(group);
+  return word.empty() ? group : word;
 }
 
-Result<std::vector<HubFile>> whole_model(const std::vector<HubFile>& all, const HubName& name) {
+std::string with_size(const Groups::value_type& group) {
+  int64_t bytes = 0;
+  for (const HubFile& file : group.second) bytes += std::max<int64_t>(file.size, 0);
+  return word_of(group.first) + (bytes > 0 ? fmt::format(" ({})", human_bytes(bytes)) : "");
+}
+
+// The GGUF files of the readable number type whose size is nearest to Q4_K_M; end() if the choice
+// is not clear.
+Groups::const_iterator nearest(const Groups& groups) {
+  static constexpr std::string_view kNearestFirst[] = {
+      "Q4_K_M", "Q4_K",   "Q4_K_L", "Q4_K_XL", "Q4_1",   "Q4_K_S", "Q4_0",   "IQ4_NL",
+      "MXFP4",  "Q5_K_S", "Q5_0",   "Q3_K_L",  "Q5_K",   "Q5_K_M", "Q5_K_L", "Q5_1",
+      "Q3_K",   "Q3_K_M", "Q3_K_S", "Q6_K",    "Q6_K_L", "Q2_K_L", "Q2_K",   "Q8_0",
+      "BF16",   "F16",    "FP16",   "TQ2_0",   "TQ1_0",  "F32",    "FP32"};
+  for (const std::string_view word : kNearestFirst) {
+    const auto fits = [&](const auto& group) { return quantisation_of(group.first) == word; };
+    const auto found = std::find_if(groups.begin(), groups.end(), fits);
+    if (found == groups.end()) continue;
+    return std::any_of(std::next(found), groups.end(), fits) ? groups.end() : found;
+  }
+  return groups.end();
+}
+
+// One of several GGUF files.
+Result<Selection> choose_gguf(const Groups& groups, const HubName& name) {
+  const auto chosen = nearest(groups);
+  std::vector<std::string> others;
+  for (auto group = groups.begin(); group != groups.end(); ++group)
+    if (group != chosen) others.push_back(with_size(*group));
+  if (chosen == groups.end())
+    return selection_error(
+        Code::invalid_argument, name,
+        fmt::format("has {} GGUF files; say which, as in hf:{}:{}: {}", groups.size(), name.repo,
+                    word_of(groups.begin()->first), listed(others)));
+  return Selection{chosen->second,
+                   fmt::format("{}: {} of {} GGUF files; hf:{}:{} takes another of: {}", name.repo,
+                               with_size(*chosen), groups.size(), name.repo,
+                               word_of(groups.begin() == chosen ? std::next(chosen)->first
+                                                                : groups.begin()->first),
+                               listed(others))};
+}
+
+Result<Selection> whole_model(const std::vector<HubFile>& all, const HubName& name) {
   std::vector<HubFile> weights, beside, others;
   for (const HubFile& file : all) {
     if (is_main_weights(file.path))
@@ -114,12 +146,11 @@ Result<std::vector<HubFile>> whole_model(const std::vector<HubFile>& all, const 
   if (whole != weights.end() && sharded) weights = {*whole};
   if (!weights.empty()) {
     weights.insert(weights.end(), beside.begin(), beside.end());
-    return weights;
+    return Selection{weights, {}};
   }
-  const auto groups = gguf_groups(all);
-  if (groups.size() == 1) return groups.begin()->second;
-  if (groups.size() > 1)
-    return which_gguf(groups, name, fmt::format("has {} GGUF files", groups.size()));
+  const Groups groups = gguf_groups(all);
+  if (groups.size() == 1) return Selection{groups.begin()->second, {}};
+  if (groups.size() > 1) return choose_gguf(groups, name);
   return selection_error(
       Code::not_found, name,
       all.empty() ? "has no file"
@@ -162,22 +193,22 @@ std::string quantisation_of(std::string_view path) {
   return {};
 }
 
-Result<std::vector<HubFile>> select_files(const std::vector<HubFile>& all, const HubName& name) {
+Result<Selection> select_files(const std::vector<HubFile>& all, const HubName& name) {
   if (name.file.empty()) return whole_model(all, name);
   for (const HubFile& file : all)
     if (file.path == name.file) {
       if (part_number_at(without_ending(file.path)) == std::string::npos || !is_gguf(file.path))
-        return std::vector<HubFile>{file};
-      return gguf_groups(all)[gguf_group(file.path)];
+        return Selection{{file}, {}};
+      return Selection{gguf_groups(all)[gguf_group(file.path)], {}};
     }
-  std::map<std::string, std::vector<HubFile>> fitting;
+  Groups fitting;
   std::vector<std::string> known;
   for (auto& [group, files] : gguf_groups(all)) {
     const std::string word = quantisation_of(group);
     if (!word.empty() && lower(word) == lower(name.file)) fitting[group] = files;
     if (!word.empty()) known.push_back(word);
   }
-  if (fitting.size() == 1) return fitting.begin()->second;
+  if (fitting.size() == 1) return Selection{fitting.begin()->second, {}};
   if (fitting.size() > 1) {
     std::vector<std::string> names;
     for (const auto& [group, files] : fitting) names.push_back(group);

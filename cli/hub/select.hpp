@@ -18,10 +18,16 @@ struct HubFile {
   std::string etag;
 };
 
+struct Selection {
+  std::vector<HubFile> files;
+  std::string note;  // the choice among several GGUF files, for people; empty if there was none
+};
+
 // Without a file in the name: the safetensors weights with the JSON and tokenizer files; if there
-// are none, the only GGUF file. With one: that file, or all parts of the GGUF file of that
-// quantization. Errors: not_found and invalid_argument, which list the files.
-Result<std::vector<HubFile>> select_files(const std::vector<HubFile>& all, const HubName& name);
+// are none, the GGUF file of Q4_K_M, or of the readable number type of the nearest size. With one:
+// that file, or all parts of the GGUF file of that quantization. Errors: not_found and
+// invalid_argument, which list the files.
+Result<Selection> select_files(const std::vector<HubFile>& all, const HubName& name);
 
 // "Q4_K_M" for "model-Q4_K_M.gguf" or "q4_k_m/model-00001-of-00002.gguf"; empty if the name has
 // none.

@@ -113,8 +113,9 @@ Verb add_bench_open(Command app) {
       "it takes.");
   verb.examples(
       "  loom bench open models/stories.entity --json\n"
-      "  loom bench open random.entity     of loom convert --shape smollm2-135m -o random.entity");
-  verb.option("MODEL", f->model, "File or folder").required();
+      "  loom bench open random.entity     # of loom convert --shape smollm2-135m -o "
+      "random.entity");
+  verb.option("MODEL", f->model, "File or folder").names_model().required();
   verb.option("--reps", f->reps, "Times it is opened; the median counts").range(1, 1000);
   verb.flag("--json", f->json, "One JSON object instead of text");
   f->engine.add_lanes(verb);

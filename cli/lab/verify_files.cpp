@@ -238,7 +238,7 @@ Verb add_verify_files(Command app) {
       "Saves every layer kind in every number type, opens it in a fresh process and saves it "
       "again: a line each.");
   verb.examples(
-      "  loom verify files                               20 layer kinds x 23 number types\n"
+      "  loom verify files                               # 20 layer kinds x 23 number types\n"
       "  loom verify files --kind LSTM --dtypes int8,q4_0 --folder kept\n"
       "  loom verify files --reload net.entity --copy net2.entity --batch 3");
   verb.option("--kind", f->kind, "Only this layer kind");

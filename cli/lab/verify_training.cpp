@@ -76,7 +76,7 @@ Verb add_verify_training(Command app) {
       "The hashes of training: of the first prediction, of the weights and the optimizer after one "
       "step, and after the last.");
   verb.examples(
-      "  loom verify training                            a small network per layer kind\n"
+      "  loom verify training                            # a small network per layer kind\n"
       "  loom verify training --kind LSTM --threads 7 --isa scalar\n"
       "  loom verify training net.json --steps 200 --dtype int8");
   verb.option("NETWORK", f->network, "A network of loom new; the data are made up");

@@ -321,11 +321,43 @@ class ChatFace {
   bool hide_, person_, ended_ = false;
 };
 
+// The state of a chat with turns of a Modelfile, as JSON.
+std::string with_messages(const Chat& chat, const ChatFlags& flags) {
+  Json settings = Json::object();
+  const SamplerOptions& s = flags.generate.sampler;
+  settings.add("max_tokens", Json::integer(flags.generate.max_tokens))
+      .add("temperature", Json::real(static_cast<double>(s.temperature)))
+      .add("top_k", Json::integer(s.top_k))
+      .add("top_p", Json::real(static_cast<double>(s.top_p)))
+      .add("min_p", Json::real(static_cast<double>(s.min_p)))
+      .add("repetition_penalty", Json::real(static_cast<double>(s.repetition_penalty)))
+      .add("repetition_window", Json::integer(s.repetition_window))
+      .add("seed", Json::string(std::to_string(s.seed)))
+      .add("ignore_eos", Json::boolean(flags.generate.ignore_eos))
+      .add("stop", Json::array());
+  Json turns = Json::array();
+  for (const ChatTurn& message : flags.messages) {
+    Json turn = Json::object();
+    turn.add("role", Json::string(message.role)).add("content", Json::string(message.content));
+    if (message.role == "assistant")
+      turn.add("tokens", Json::integer(0))
+          .add("stop_reason", Json::string("eos"))
+          .add("settings", settings);
+    turns.push(turn);
+  }
+  std::string state = chat.to_json();
+  return state.replace(state.rfind("[]"), 2, turns.text());  // its empty list of turns is last
+}
+
 }  // namespace
 
 int talk(const Model& model, const ChatFlags& flags, const std::string* question) {
   Result<Chat> chat = model.chat(flags.conversation);
   if (!chat.ok()) return fail(chat.error());
+  if (!flags.messages.empty()) {
+    const Status restored = chat->restore(with_messages(*chat, flags));
+    if (!restored.ok()) return fail(restored.error());
+  }
   ChatFace face(model, flags, std::move(*chat), question == nullptr && stdin_is_terminal());
   if (!flags.replay.empty()) return face.replay(flags.replay);
   if (!flags.load.empty()) {

@@ -12,6 +12,8 @@ namespace loom::cli {
 struct ChatFlags {
   ConversationOptions conversation;
   GenerateOptions generate;
+  // Turns of user and assistant, which alternate, before the first question.
+  std::vector<ChatTurn> messages;
   std::string load, save, replay;  // files; may be empty
   bool hide_thinking = false, no_history = false, json = false, quiet = false;
   // Prints a reply as JSON; for --json.

@@ -7,6 +7,7 @@
 
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -17,7 +18,9 @@ struct PerplexityFlags {
   std::string file;
   std::vector<std::string> dtypes;
   bool all_dtypes = false, json = false, quiet = false;
-  int64_t window = 512, start_char = 0, limit = 0;
+  int64_t start_char = 0;
+  OptionFlags windows;
+  PerplexityOptions how;  // those of the line
 };
 
 struct Row {
@@ -59,9 +62,7 @@ Result<Row> measure(const PerplexityFlags& f, const Engine& engine, const std::s
   LOOM_ASSIGN(const Model model, loading.load(engine, f.quiet));
   const std::string packed(dtype_name(model.info().dtype));
   Progress bar(packed, "tokens", f.quiet);
-  PerplexityOptions measuring;
-  measuring.window = f.window;
-  measuring.limit = f.limit;
+  PerplexityOptions measuring = f.how;
   measuring.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();
@@ -76,7 +77,7 @@ Json row_json(const Row& row, const PerplexityFlags& f, std::optional<double> ba
       .set("perplexity", row.measured.perplexity)
       .set("nats_per_token", row.measured.nats_per_token)
       .set("predictions", row.measured.predictions)
-      .set("window", f.window)
+      .set("window", f.how.window)
       .set("weight_bytes", row.bytes);
   if (base) out.set("ratio_to_f32", row.measured.perplexity / *base);
   return out.value();
@@ -91,7 +92,7 @@ int measure_one(const PerplexityFlags& f, const Engine& engine, const std::vecto
     write_out(fmt::format("{:.4f}\n", row->measured.perplexity));
     if (!f.quiet) {
       fmt::print(stderr, "[{}, {} predictions in windows of {}, {:.5f} nats each]\n", row->dtype,
-                 row->measured.predictions, f.window, row->measured.nats_per_token);
+                 row->measured.predictions, f.how.window, row->measured.nats_per_token);
     }
   }
   return kDone;
@@ -127,7 +128,9 @@ int measure_many(const PerplexityFlags& f, const Engine& engine, const std::vect
   return kDone;
 }
 
-int run(const PerplexityFlags& f) {
+int run(PerplexityFlags& f) {
+  const Status read = f.windows.read(f.how);
+  if (!read.ok()) return fail(read.error());
   const Result<Engine> engine = f.engine.create(f.model.memory);
   if (!engine.ok()) return fail(engine.error());
   const Result<std::vector<TokenId>> ids = read_tokens(f, *engine);
@@ -146,12 +149,8 @@ Verb add_perplexity(Command app) {
       "  loom perplexity models/stories.entity story.txt --dtypes q8_0,int8,q4_0");
   const Option one = f->model.add(verb);
   verb.option("TEXTFILE", f->file, "A text; -: from stdin").required();
-  verb.option("--window", f->window, "Predictions per window, without earlier context")
-      .range(1, 1 << 24)
-      .show_default();
+  f->windows.add(verb, list_options(PerplexityOptions()), {});
   verb.option("--start-char", f->start_char, "Begin at this Unicode character of the text")
-      .range(0, int64_t{1} << 40);
-  verb.option("--limit", f->limit, "Predictions at most, in whole windows; 0: all")
       .range(0, int64_t{1} << 40);
   const Option some = verb.option("--dtypes", f->dtypes, "A table of these, and of f32: a,b,c")
                           .split_at(',')

@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "../hub/resolve.hpp"
+#include "../models/modelfile.hpp"
 #include "../shared/memory_report.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
@@ -26,6 +28,7 @@ struct RunFlags {
       on_full = "drop-oldest";
   std::vector<std::string> template_args;
   std::optional<Command> command;
+  std::vector<ChatTurn> messages;  // turns before the first question
   bool chat = false, no_thinking = false, hide_thinking = false, no_history = false,
        no_echo = false, force = false, json = false, quiet = false;
   Option prompt_option, text_option;
@@ -119,6 +122,7 @@ class Runner {
     flags.generate = generate_;
     if (const Status status = suggest(flags.generate.sampler); !status.ok())
       return fail(status.error());
+    flags.messages = f_.messages;
     flags.load = f_.load;
     flags.save = f_.save;
     flags.replay = f_.replay;
@@ -302,7 +306,30 @@ Result<std::string> read_prompt(const RunFlags& f) {
   return f.file.empty() ? read_stdin(limit) : read_text(f.file, limit);
 }
 
+// Sets what a Modelfile says and the line does not.
+Status apply_modelfile(RunFlags& f) {
+  LOOM_ASSIGN(const Modelfile file, read_modelfile(f.model.folder));
+  for (const auto& [flag, values] : run_flags(file)) {
+    const Status set = f.command->set_default("--" + flag, values);
+    if (!set.ok()) return error_in_file(set.error(), file.path);
+  }
+  if (!file.value("num_keep").empty() && !f.quiet)
+    note("PARAMETER num_keep is for loom serve; a chat keeps its system text");
+  if (!file.system.empty()) LOOM_TRY(f.command->set_default("--system", {file.system}));
+  f.messages = file.messages;
+  f.model.chat_template = file.chat_template;
+  f.chat = f.chat || !f.system.empty() || !f.messages.empty() || !file.chat_template.empty();
+  if (f.chat && f.texts > 1)
+    return Error{Code::invalid_argument, "this Modelfile makes a chat, and --n is for texts",
+                 file.path, -1};
+  LOOM_ASSIGN(f.model.folder, resolve_model_path(file.from, f.quiet || f.json));
+  return {};
+}
+
 int run(RunFlags& f) {
+  if (is_modelfile(f.model.folder)) {
+    if (const Status applied = apply_modelfile(f); !applied.ok()) return fail(applied.error());
+  }
   if (const Status writable = f.memory.check(Outputs(f.force)); !writable.ok())
     return fail(writable.error());
   if (f.text_option.given()) f.prompt = f.text;
@@ -348,6 +375,7 @@ int run(RunFlags& f) {
     ModelFlags smaller = f.model;
     smaller.folder = f.draft;
     smaller.dtype.clear();
+    smaller.chat_template.clear();
     Result<Model> loaded = smaller.load(*engine, f.quiet);
     if (!loaded.ok()) return fail(loaded.error());
     draft = std::move(*loaded);
@@ -377,9 +405,10 @@ Verb add_run(Command app) {
       "  loom run models/stories.entity -p \"Once\" --temperature 1 --n 3 --min-p 0.05\n"
       "  loom run models/stories.entity -p \"Once\" --beams 4 --max-tokens 30\n"
       "  loom run models/stories.entity --chat\n"
+      "  loom run hf:bartowski/SmolLM2-135M-Instruct-GGUF:Q4_K_M\n"
       "  printf 'Tell me a story.\\nAnd then?\\n' | loom run models/stories.entity --chat");
   f->command = verb;
-  f->model.add(verb);
+  f->model.add(verb, true, true);
   f->text_option = verb.option("TEXT", f->text, "The text to continue");
   f->prompt_option =
       verb.option("-p,--prompt", f->prompt, "The same, as an option").excludes(f->text_option);
@@ -412,8 +441,10 @@ Verb add_run(Command app) {
   talk.flag("--no-thinking", f->no_thinking, "Tell the chat template enable_thinking=false");
   f->sampling.add(verb);
   const Option draft =
-      drafts.option("--draft", f->draft,
-                    "A smaller model with the same tokens, which guesses; same text, faster");
+      drafts
+          .option("--draft", f->draft,
+                  "A smaller model with the same tokens, which guesses; same text, faster")
+          .names_model();
   drafts.option("--guesses", f->guesses, "Tokens that it guesses at a time")
       .range(1, 64)
       .show_default()

@@ -7,9 +7,11 @@
 #include <memory>
 #include <optional>
 
+#include "../hub/resolve.hpp"
 #include "../shared/json_value.hpp"
 #include "../shared/verbs.hpp"
 #include "info_table.hpp"
+#include "modelfile.hpp"
 
 namespace loom::cli {
 namespace {
@@ -18,6 +20,7 @@ struct InfoFlags {
   std::string model;
   MemoryFlags memory;
   bool json = false, tensors = false, tree = false, hashes = false, verify = false;
+  std::optional<Modelfile> modelfile;  // that names the model
 };
 
 // Values per stored type, and the bytes of all.
@@ -94,7 +97,8 @@ void set_decoder(const DecoderInfo& d, JsonObject& out) {
 struct Training {
   std::string loss;
   std::vector<std::string> classes, columns;
-  std::optional<JsonValue> plan;  // of the table
+  std::optional<JsonValue> plan;    // of the table
+  std::optional<JsonValue> recipe;  // of the run: epochs, batch and options
   bool normalizes = false, has_split = false, shuffle = true;
   double share = 0;
   int64_t seed = 1, folds = 0, fold = 0;
@@ -124,6 +128,7 @@ std::optional<Training> training_of(const ModelFile& file) {
   const JsonValue* of_table = record->find("columns");
   if (const JsonValue* plan = of_table == nullptr ? nullptr : of_table->find("plan"))
     t.plan = *plan;
+  if (const JsonValue* recipe = record->find("recipe")) t.recipe = *recipe;
   const JsonValue* split = record->find("split");
   if (split == nullptr) return t;
   t.has_split = true;
@@ -143,6 +148,8 @@ void set_training(const Training& t, JsonObject& out) {
   out.set("loss", t.loss).set("normalizes", t.normalizes);
   if (!t.classes.empty()) out.set("classes", t.classes);
   if (!t.columns.empty()) out.set("columns", t.columns);
+  if (t.plan) out.set("table", t.plan->json());
+  if (t.recipe) out.set("recipe", t.recipe->json());
   if (!t.has_split) return;
   JsonObject split;
   if (t.folds > 0) {
@@ -153,12 +160,30 @@ void set_training(const Training& t, JsonObject& out) {
   out.set("split", split.set("seed", t.seed).set("shuffle", t.shuffle).value());
 }
 
+Json modelfile_json(const Modelfile& file) {
+  JsonObject parameters, out;
+  for (const Modelfile::Parameter& one : file.parameters) {
+    if (one.name == "stop") parameters.set(one.name, one.values);
+    if (one.name != "stop") parameters.set(one.name, one.values.front());
+  }
+  Json messages = Json::array();
+  for (const ChatTurn& turn : file.messages)
+    messages.push(JsonObject().set("role", turn.role).set("content", turn.content).value());
+  out.set("path", file.path).set("from", file.from).set("parameters", parameters.value());
+  if (!file.system.empty()) out.set("system", file.system);
+  if (!file.chat_template.empty()) out.set("template", file.chat_template);
+  if (!file.messages.empty()) out.set("messages", messages);
+  if (!file.license.empty()) out.set("license", file.license);
+  return out.value();
+}
+
 void print_json(const InfoFlags& f, const ModelFile& file) {
   const Stored stored = count(file);
   JsonObject dtypes;
   for (const auto& [name, values] : stored.dtypes) dtypes.set(name, values);
   const ParameterCounts counts = file.parameter_counts();
   JsonObject out;
+  if (f.modelfile) out.set("modelfile", modelfile_json(*f.modelfile));
   out.set("model", f.model).set("format", file.format());
   if (file.decoder()) set_decoder(*file.decoder(), out);
   out.set("grid", file.grid())
@@ -177,6 +202,16 @@ void print_json(const InfoFlags& f, const ModelFile& file) {
 
 void line(std::string_view name, const std::string& value) {
   write_line(fmt::format("{:<15} {}", name, value));
+}
+
+void print_modelfile(const Modelfile& file) {
+  line("modelfile", file.path);
+  if (!file.system.empty()) line("system", file.system);
+  if (!file.chat_template.empty()) line("template", "in Jinja, in the place of the model's");
+  for (const ChatTurn& turn : file.messages) line("message", turn.role + ": " + turn.content);
+  for (const Modelfile::Parameter& one : file.parameters)
+    for (const std::string& value : one.values) line("parameter", one.name + " " + value);
+  if (!file.license.empty()) line("license", file.license.substr(0, file.license.find('\n')));
 }
 
 void print_decoder(const DecoderInfo& d) {
@@ -233,6 +268,20 @@ std::string some_of(const std::vector<std::string>& names) {
   return fmt::format("{}, ... ({})", list_of({names.begin(), names.begin() + kMax}), names.size());
 }
 
+// "60 epochs, batch 32, rate 0.002, schedule cosine"
+std::string recipe_text(const JsonValue& recipe) {
+  std::string text;
+  for (const auto& [name, value] : recipe.members()) {
+    const std::string shown = value.is_text() ? value.text() : value.json().text();
+    if (name == "epochs") {
+      text += shown + (shown == "1" ? " epoch" : " epochs");
+    } else {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, shown);
+    }
+  }
+  return text;
+}
+
 void print_training(const Training& t) {
   line("loss", t.loss);
   if (!t.classes.empty()) line("classes", some_of(t.classes));
@@ -242,6 +291,7 @@ void print_training(const Training& t) {
     if (!t.columns.empty()) line("columns", some_of(t.columns));
     line("normalization", t.normalizes ? "of the inputs, by the training samples" : "none");
   }
+  if (t.recipe) line("recipe", recipe_text(*t.recipe));
   if (!t.has_split) return;
   const std::string part = t.folds > 0 ? fmt::format("fold {} of {}", t.fold + 1, t.folds)
                                        : fmt::format("--split {}", t.share);
@@ -253,6 +303,7 @@ void print_text(const InfoFlags& f, const ModelFile& file) {
   std::string dtypes;
   for (const auto& [name, values] : stored.dtypes)
     dtypes += fmt::format("{}{} ({} values)", dtypes.empty() ? "" : ", ", name, values);
+  if (f.modelfile) print_modelfile(*f.modelfile);
   line("model", f.model);
   line("format", file.format());
   if (file.decoder()) print_decoder(*file.decoder());
@@ -267,7 +318,15 @@ void print_text(const InfoFlags& f, const ModelFile& file) {
   if (f.tensors || f.hashes) print_tensors(f, file);
 }
 
-int run(const InfoFlags& f) {
+int run(InfoFlags& f) {
+  if (is_modelfile(f.model)) {
+    Result<Modelfile> file = read_modelfile(f.model);
+    if (!file.ok()) return fail(file.error());
+    const Result<std::string> model = resolve_model_path(file->from, f.json);
+    if (!model.ok()) return fail(model.error());
+    f.modelfile = std::move(*file);
+    f.model = *model;
+  }
   EngineFlags engine;
   engine.threads = 1;
   const Result<Engine> on = engine.create(f.memory);
@@ -297,8 +356,11 @@ Verb add_info(Command app) {
       "  loom info models/stories.entity\n"
       "  loom info models/stories.entity --tree --tensors --json\n"
       "  loom info models/stories.entity --verify");
-  verb.option("MODEL", f->model, "Folder, .entity, .gguf, .onnx, .tflite, .safetensors or .json")
-      .names_model()
+  verb.option(
+          "MODEL", f->model,
+          "Folder, .entity, .gguf, .onnx, .tflite, .safetensors, .json, a Modelfile, or a name, "
+          "as hf:ORG/NAME")
+      .names_model(true)
       .required();
   verb.flag("--tree", f->tree, "The grid cell by cell (always, if it is not a language model)");
   verb.flag("--tensors", f->tensors, "List the stored tensors");

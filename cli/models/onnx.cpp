@@ -179,9 +179,9 @@ Verb add_onnx(Command app) {
   auto f = std::make_shared<OnnxFlags>();
   const Command verb = app.command("onnx", "Run an ONNX or TFLite file without conversion.");
   verb.examples(
-      "  loom onnx model.onnx                                what it takes and gives\n"
+      "  loom onnx model.onnx                                # its inputs and outputs\n"
       "  loom onnx model.onnx --input x=x.npy -o y.npz\n"
-      "  loom onnx model.onnx --made-up --extent 64 --repeat 20   how long one run takes");
+      "  loom onnx model.onnx --made-up --extent 64 --repeat 20   # the time of one run");
   verb.option("MODEL", f->model,
               "ONNX or TFLite file; `loom convert` and `loom train` make networks of some")
       .required();

@@ -48,15 +48,34 @@ std::string curve(const std::vector<double>& y, const char* colour) {
                      colour, points);
 }
 
-std::string fitness_curves(const History& history) {
-  double low = history[0].worst, high = history[0].best;
-  for (const GenerationReport& g : history) {
-    low = std::min(low, g.worst);
-    high = std::max(high, g.best);
+// Lines and labels of an axis whose low end is at `foot`.
+std::string ticks_of(const Axis& axis, double foot, double height) {
+  std::string svg;
+  for (const double tick : axis.ticks()) {
+    const double y = foot - height * axis.share(tick);
+    svg +=
+        fmt::format("<line x1=\"{}\" y1=\"{:.1f}\" x2=\"{}\" y2=\"{:.1f}\" stroke=\"#dddddd\"/>\n",
+                    kPageLeft, y, kPageWidth - kPageRight, y);
+    svg += svg_text(kPageLeft - 8, y + 4, "end", axis.label(tick));
   }
-  if (!(high > low)) high = low + 1;
+  return svg;
+}
+
+std::string fitness_curves(const History& history) {
+  double low = 0, high = 0;
+  bool any = false;
+  for (const GenerationReport& g : history) {
+    for (const double v : {g.worst, g.best}) {
+      if (!std::isfinite(v)) continue;
+      low = any ? std::min(low, v) : v;
+      high = any ? std::max(high, v) : v;
+      any = true;
+    }
+  }
+  const Axis axis = round_axis(low, high, 5);
+  const double foot = kCurvesTop + kCurvesHeight;
   const auto y_of = [&](double v) {
-    return kCurvesTop + kCurvesHeight * (high / 2 - v / 2) / (high / 2 - low / 2);
+    return foot - kCurvesHeight * std::clamp(axis.share(v), 0.0, 1.0);
   };
   std::vector<double> best, mean, worst;
   for (const GenerationReport& g : history) {
@@ -64,12 +83,13 @@ std::string fitness_curves(const History& history) {
     mean.push_back(y_of(g.mean));
     worst.push_back(y_of(g.worst));
   }
-  std::string svg = area(best, worst, "#dbe7f3", "worst to best");
+  std::string svg =
+      area(best, worst, "#dbe7f3", "worst to best") + ticks_of(axis, foot, kCurvesHeight);
   svg += curve(mean, "#7f9fbf") + curve(best, "#1f4e79");
-  svg += svg_text(kPageLeft - 8, kCurvesTop + 4, "end", fmt::format("{:.4g}", high));
-  svg += svg_text(kPageLeft - 8, kCurvesTop + kCurvesHeight + 4, "end", fmt::format("{:.4g}", low));
   svg += svg_text(kPageWidth - kPageRight, kCurvesTop - 10, "end", "best", "#1f4e79");
-  return svg + svg_text(kPageWidth - kPageRight - 36, kCurvesTop - 10, "end", "mean", "#7f9fbf");
+  svg += svg_text(kPageWidth - kPageRight - 36, kCurvesTop - 10, "end", "mean", "#7f9fbf");
+  return svg +
+         svg_text(kPageWidth - kPageRight - 80, kCurvesTop - 10, "end", "worst to best", "#9ab3cc");
 }
 
 // Species in the order of their numbers, one upon the other; one that is gone has no height.
@@ -90,10 +110,12 @@ std::string species_bands(const History& history) {
     svg += area(above, below, colour_of(id), fmt::format("species {}", id));
     below = above;
   }
-  svg += svg_text(kPageLeft - 8, kBandsTop + 4, "end", fmt::format("{:.0f}", all.back()));
-  return svg + svg_text(kPageLeft - 8, kBandsTop + kBandsHeight + 4, "end", "0") +
-         svg_text(kPageLeft, kBandsTop - 10, "start",
-                  fmt::format("members of {} species", members.size()));
+  for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0})
+    svg += svg_text(kPageLeft - 8, kBandsTop + kBandsHeight * (1 - share) + 4, "end",
+                    fmt::format("{:.0f} %", share * 100));
+  return svg + svg_text(kPageLeft, kBandsTop - 10, "start",
+                        fmt::format("share of the population in each of {} species; {} networks",
+                                    members.size(), all.back()));
 }
 
 }  // namespace
@@ -104,9 +126,13 @@ std::string evolution_svg(const History& history, const std::string& title) {
   svg += svg_text(kPageLeft, kCurvesTop - 10, "start", "fitness");
   svg += fitness_curves(history) + species_bands(history);
   const double foot = kBandsTop + kBandsHeight + 20;
-  svg += svg_text(x_of(0, 2), foot, "middle", fmt::format("{}", history.front().generation));
-  svg += svg_text(x_of(1, 2), foot, "middle", fmt::format("{}", history.back().generation));
-  svg += svg_text(kPageWidth / 2, foot, "middle", "generation");
+  const size_t step = label_step(history.size(), 10);
+  for (size_t i = 0; i < history.size(); ++i) {
+    if (history[i].generation % static_cast<int64_t>(step) == 0)
+      svg += svg_text(x_of(i, history.size()), foot, "middle",
+                      fmt::format("{}", history[i].generation));
+  }
+  svg += svg_text(kPageWidth / 2, foot + 18, "middle", "generation");
   return svg + "</svg>\n";
 }
 

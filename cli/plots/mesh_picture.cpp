@@ -81,8 +81,12 @@ std::string activity_svg(const Activity& a, const std::string& title) {
           mix(250, 107));
     }
   }
-  return svg + svg_text(kLeft, height - 18, "start", "tick 1") +
-         svg_text(width - 20, height - 18, "end", std::to_string(ticks)) + "</svg>\n";
+  const size_t step = label_step(ticks, 10);
+  for (size_t t = step; t <= ticks; t += step)
+    svg += svg_text(kLeft + wide * static_cast<double>(columns) * (static_cast<double>(t) - 0.5) /
+                                static_cast<double>(ticks),
+                    height - 24, "middle", std::to_string(t));
+  return svg + svg_text(kLeft - 8, height - 24, "end", "tick") + "</svg>\n";
 }
 
 }  // namespace loom::cli

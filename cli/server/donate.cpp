@@ -229,7 +229,9 @@ void add_server_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
 void add_client_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
   const Option to =
       verb.option("--to", f->to, "HOST[:PORT] or unix:PATH of a machine that is lent: ask it");
-  verb.option("--push", f->push, "Send it this .entity or .gguf file, to compute with").needs(to);
+  verb.option("--push", f->push, "Send it this .entity or .gguf file, to compute with")
+      .names_model()
+      .needs(to);
   verb.option("--prompt", f->prompt, "Let it go on from this text").needs(to);
   const ListOption infer =
       verb.option("--infer", f->infer, "Let it go on from these token ids, as 1,15,27");

@@ -1,5 +1,6 @@
 // loom serve: serves a model to clients of OpenAI, Anthropic, Ollama or llama.cpp.
 #include "serve/log_file.hpp"
+#include "serve/serve_options.hpp"
 #include "serve/server.hpp"
 
 #include <fmt/core.h>
@@ -13,9 +14,12 @@
 #include <thread>
 
 #include "../hub/name.hpp"
+#include "../hub/resolve.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/tls_flags.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
+#include "served_modelfile.hpp"
 
 namespace loom::cli {
 namespace {
@@ -28,16 +32,12 @@ struct ServeFlags {
   TlsFlags tls;
   std::vector<std::string> models;
   std::string folder, dtype, template_text, template_file;
-  std::string host = "127.0.0.1", alias, tags, key_file, log, cache_type = "float32";
-  int64_t models_most = 3, models_memory = 0, keep_alive = 300, sleep = -1;
-  int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
-  std::string defaults, slot_folder, draft;
-  int64_t guesses = 8, lookup = 0;
-  int64_t slot_most = 64, resume = 60;
-  std::vector<std::string> allow_hosts, allow_origins, without, template_args;
-  bool allow_nonfinite = false;
-  bool strict_fields = false, no_thinking = false, no_prefill = false, verbose = false,
-       context_shift = false, openapi = false, quiet = false;
+  std::string alias, tags, defaults, keep_alive;
+  int64_t models_most = 3, models_memory = 0;
+  std::vector<std::string> template_args;
+  bool allow_nonfinite = false, no_thinking = false, openapi = false, quiet = false;
+  OptionFlags line;      // of api/options/serve.toml
+  ServeOptions options;  // those of the line
 };
 
 std::string last_part(std::string path) {
@@ -51,8 +51,8 @@ Result<std::vector<std::string>> read_keys(const ServeFlags& f) {
   std::vector<std::string> keys;
   if (const char* key = std::getenv("LOOM_API_KEY"); key != nullptr && *key != '\0')
     keys.emplace_back(key);
-  if (f.key_file.empty()) return keys;
-  LOOM_ASSIGN(const std::string text, read_text(f.key_file));
+  if (f.options.api_key_file.empty()) return keys;
+  LOOM_ASSIGN(const std::string text, read_text(f.options.api_key_file));
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
@@ -61,7 +61,8 @@ Result<std::vector<std::string>> read_keys(const ServeFlags& f) {
     at = end + 1;
   }
   if (keys.empty())
-    return Error{Code::invalid_argument, "no key is in it; put one on each line", f.key_file, -1};
+    return Error{Code::invalid_argument, "no key is in it; put one on each line",
+                 f.options.api_key_file, -1};
   return keys;
 }
 
@@ -95,7 +96,7 @@ std::vector<std::string> words_of(const std::string& text) {
 
 // Where it listens. "localhost" is its number.
 std::vector<std::string> addresses_of(const ServeFlags& f) {
-  std::vector<std::string> hosts = words_of(f.host);
+  std::vector<std::string> hosts = words_of(f.options.host);
   for (std::string& host : hosts)
     if (lower(host) == "localhost") host = "127.0.0.1";
   return hosts;
@@ -108,37 +109,42 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
     options.address = hosts.front();
     options.more_addresses.assign(hosts.begin() + 1, hosts.end());
   }
-  options.port = f.port;
+  options.port = f.options.port;
   LOOM_ASSIGN(options.http.socket_mode, f.tls.socket_mode());
   LOOM_ASSIGN(options.keys, read_keys(f));
-  options.hosts = f.allow_hosts;
-  options.origins = f.allow_origins;
-  options.without = f.without;
+  options.hosts = f.options.allow_host;
+  options.origins = f.options.allow_origin;
+  options.without = f.options.without;
+  options.site = f.options.site;
   options.service.defaults = f.defaults;
   options.models_most = f.models_most;
   options.models_memory = f.models_memory * 1000000;
-  options.keep_seconds = f.keep_alive;
-  options.sleep_seconds = f.sleep;
+  if (!f.keep_alive.empty()) {
+    LOOM_ASSIGN(options.keep_seconds,
+                core::read_keep_alive(core::JsonValue::string(f.keep_alive), "--keep-alive"));
+  }
+  options.service.on_gpu = engine.info().device != "cpu";
   LOOM_ASSIGN(options.service.variables, served_variables(f));
   options.service.version = engine.info().version;
   options.http.memory = engine;
-  options.service.strict = f.strict_fields;
-  options.service.prefill = !f.no_prefill;
-  options.service.verbose = f.verbose;
-  options.service.resume.seconds = f.resume;
-  options.service.context_shift = f.context_shift;
+  options.service.strict = f.options.strict_fields;
+  options.service.prefill = f.options.prefill_assistant;
+  options.service.verbose = f.options.verbose;
+  options.service.resume.seconds = f.options.resume;
+  options.service.context_shift = f.options.context_shift;
   std::error_code bad;
-  if (!f.slot_folder.empty() && !fs::is_directory(f.slot_folder, bad))
-    return Error{Code::not_found, "there is no such folder for --slot-save-path", f.slot_folder,
-                 -1};
-  options.service.slots = {f.slot_folder, f.slot_most};
-  options.service.scheduler.sessions = f.parallel;
-  options.service.scheduler.waiting = f.queue;
-  options.service.scheduler.session.context = f.context;
-  options.service.scheduler.lookup = f.lookup > 0;
-  options.service.scheduler.guesses = std::max(f.draft.empty() ? 0 : f.guesses, f.lookup);
-  LOOM_ASSIGN(options.service.scheduler.session.cache_type, parse_dtype(f.cache_type));
-  options.service.scheduler.session.chunk = f.chunk;
+  if (!f.options.slot_save_path.empty() && !fs::is_directory(f.options.slot_save_path, bad))
+    return Error{Code::not_found, "there is no such folder for --slot-save-path",
+                 f.options.slot_save_path, -1};
+  options.service.slots = {f.options.slot_save_path, f.options.slot_save_max};
+  options.service.scheduler.sessions = f.options.parallel;
+  options.service.scheduler.waiting = f.options.queue;
+  options.service.scheduler.session.context = f.options.context;
+  options.service.scheduler.lookup = f.options.lookup > 0;
+  options.service.scheduler.guesses =
+      std::max(f.options.draft.empty() ? 0 : f.options.guesses, f.options.lookup);
+  LOOM_ASSIGN(options.service.scheduler.session.cache_type, parse_dtype(f.options.cache_type));
+  options.service.scheduler.session.chunk = f.options.chunk;
   if (!f.engine.strict) {
     options.service.scheduler.session.device_failed = [](const Error& why) {
       note("the GPU failed, the CPU goes on: " + why.str());
@@ -167,13 +173,14 @@ int64_t size_of(const std::string& path) {
   return sum;
 }
 
-// Models below a folder, by name: files, and folders with config.json.
+// Models below a folder, by name: files, Modelfiles, and folders with config.json.
 Result<std::vector<std::string>> models_below(const std::string& folder) {
   std::error_code bad;
   std::vector<std::string> out;
   for (const auto& one : fs::directory_iterator(folder, bad)) {
     const std::string end = one.path().extension().string();
-    const bool file = one.is_regular_file(bad) && (end == ".gguf" || end == ".entity");
+    const bool file = one.is_regular_file(bad) &&
+                      (end == ".gguf" || end == ".entity" || is_modelfile(one.path().string()));
     if (file || fs::exists(one.path() / "config.json", bad)) out.push_back(one.path().string());
   }
   if (bad) return Error{Code::not_found, "the folder cannot be read", folder, -1};
@@ -213,8 +220,8 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
 
 // The draft model of the others, with the same tokens.
 Result<std::optional<Model>> load_draft(const ServeFlags& f, const Engine& engine) {
-  if (f.draft.empty()) return std::optional<Model>();
-  LOOM_ASSIGN(Model draft, Model::load(engine, f.draft));
+  if (f.options.draft.empty()) return std::optional<Model>();
+  LOOM_ASSIGN(Model draft, Model::load(engine, f.options.draft));
   return std::optional<Model>(std::move(draft));
 }
 
@@ -224,15 +231,25 @@ Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engi
     LOOM_ASSIGN(const std::vector<std::string> more, models_below(f.folder));
     paths.insert(paths.end(), more.begin(), more.end());
   }
-  if (paths.empty()) {
+  if (paths.empty() && f.options.site.empty()) {
     return Error{Code::invalid_argument, "no model to serve; name one, or a folder that has some",
                  f.folder, -1};
   }
   LOOM_ASSIGN(const std::string chat_template, template_of(f));
   std::vector<core::ModelEntry> out;
-  for (const std::string& path : paths) {
+  for (std::string path : paths) {
     core::ModelEntry entry;
     entry.name = last_part(path);
+    std::string own_template = chat_template;
+    if (is_modelfile(path)) {
+      LOOM_ASSIGN(const Modelfile file, read_modelfile(path));
+      entry.name = file.name();
+      LOOM_ASSIGN(entry.settings, settings_of(file, f.defaults));
+      if (f.options.context > 0) entry.settings.context = 0;
+      if (f.options.chunk != ServeOptions().chunk) entry.settings.chunk = 0;
+      if (own_template.empty()) own_template = file.chat_template;
+      LOOM_ASSIGN(path, resolve_model_path(file.from, f.quiet));
+    }
     if (out.empty()) {
       entry.tags = words_of(f.tags);
       entry.aliases = words_of(f.alias);
@@ -242,10 +259,13 @@ Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engi
       }
     }
     entry.bytes = size_of(path);
-    entry.load = [&f, &engine, path, chat_template] {
-      return load_served(f, engine, path, chat_template);
+    entry.load = [&f, &engine, path, own_template] {
+      return load_served(f, engine, path, own_template);
     };
-    if (entry.bytes == 0) return Error{Code::not_found, "there is no model", path, -1};
+    if (entry.bytes == 0)
+      return Error{Code::not_found,
+                   "no such file or folder; give a model, or the name of one in loom list", path,
+                   -1};
     const auto same = [&](const core::ModelEntry& one) {
       return one.name == entry.name ||
              std::ranges::find(one.aliases, entry.name) != one.aliases.end();
@@ -269,8 +289,8 @@ int wait_and_stop(core::LlmServer& server, const ServeFlags& f) {
   if (!f.quiet && counts.running + counts.waiting > 0)
     note(fmt::format("{} texts end first; a second signal ends them",
                      counts.running + counts.waiting));
-  const bool whole = server.drain(f.grace * 1000);
-  if (!whole && !f.quiet) note(fmt::format("not all texts were whole after {} s", f.grace));
+  const bool whole = server.drain(f.options.grace * 1000);
+  if (!whole && !f.quiet) note(fmt::format("not all texts were whole after {} s", f.options.grace));
   return kDone;
 }
 
@@ -287,12 +307,13 @@ int run(const ServeFlags& f) {
   Result<core::TlsContext> tls = f.tls.server(hosts);
   if (!tls.ok()) return fail(tls.error());
   options->tls = std::move(*tls);
-  Result<core::LogLine> log = open_log(f.log);
+  Result<core::LogLine> log = open_log(f.options.log);
   if (!log.ok()) return fail(log.error());
   options->log = std::move(*log);
   Result<std::vector<core::ModelEntry>> entries = entries_of(f, *engine);
   if (!entries.ok()) return fail(entries.error());
   const size_t models = entries->size();
+  if (models == 1 && f.keep_alive.empty()) options->keep_seconds = -1;
   Result<std::optional<Model>> draft = load_draft(f, *engine);
   if (!draft.ok()) return fail(draft.error());
   options->service.scheduler.draft = std::move(*draft);
@@ -308,67 +329,23 @@ int run(const ServeFlags& f) {
   flush_out();
   if (!f.quiet && !f.tls.enabled() && std::ranges::any_of(hosts, is_far_host))
     note("keys and texts can be read on their way; --tls-cert and --tls-key encrypt them");
+  if (!f.quiet && models == 0) note("the files of " + f.options.site + "; stop with Ctrl-C");
   if (!f.quiet && models > 1)
     note(fmt::format("{} models, each loaded when it is asked for; stop with Ctrl-C", models));
   if (!f.quiet && models == 1) {
     const core::Scheduler& scheduler = (*server)->service().scheduler();
     note(fmt::format("{}: {} sessions of {} positions, {:.1f} MB; stop with Ctrl-C",
-                     (*server)->service().name(), f.parallel, scheduler.context(),
+                     (*server)->service().name(), f.options.parallel, scheduler.context(),
                      static_cast<double>(scheduler.bytes()) / 1e6));
   }
   return wait_and_stop(**server, f);
 }
 
-// Speculative decoding, with the names of `loom run`.
-void add_guess_options(const Command& verb, ServeFlags& f) {
-  const Option draft = verb.option(
-      "--draft", f.draft,
-      "A smaller model with the same tokens, which guesses; same texts, faster where few are "
-      "written at a time");
-  verb.option("--guesses", f.guesses, "Tokens that it guesses at a time")
-      .range(1, 64)
-      .show_default()
-      .needs(draft);
-  verb.option(
-          "--lookup", f.lookup,
-          "Draft up to N tokens at a time: those that followed the last tokens earlier in the text")
-      .range(0, 64);
-}
-
-// Options of caches and their limits.
-void add_kept_options(const Command& verb, ServeFlags& f) {
-  verb.flag(
-      "--context-shift", f.context_shift,
-      "A text whose context is full forgets a part of it and goes on, unless its request says "
-      "otherwise");
-  verb.option("--slot-save-path", f.slot_folder,
-              "Folder in which POST /slots/ID?action=save and restore keep states of sequences");
-  verb.option("--slot-save-max", f.slot_most, "Files that may be there")
-      .range(1, 1 << 20)
-      .show_default();
-  verb.option("--resume", f.resume,
-              "Seconds that a stream whose request says \"resumable\": true goes on without a "
-              "reader, and can be read after its end (0: never)")
-      .range(0, 86400)
-      .show_default();
-}
-
-// Options of access control.
-void add_access_options(const Command& verb, ServeFlags& f) {
-  verb.option(
-          "--host", f.host,
-          "Number of the address, or unix:PATH for a Unix socket, or several with commas; those "
-          "that others reach need a key")
-      .show_default();
-  verb.option("--port", f.port, "0: one that is free").range(0, 65535).show_default();
-  verb.option("--api-key-file", f.key_file,
-              "Keys, one on a line, one of which requests must carry; also LOOM_API_KEY");
-  f.tls.add(verb);
-  verb.option("--allow-host", f.allow_hosts, "A name by which this machine is called")
-      .one_at_a_time();
-  verb.option("--allow-origin", f.allow_origins,
-              "Pages of the web that may ask; *: all, localhost: those of this machine")
-      .one_at_a_time();
+Status read_line(ServeFlags& f) {
+  LOOM_TRY(f.line.read(f.options));
+  if (f.options.draft.empty() && !f.line.text("guesses").empty())
+    return Error{Code::invalid_argument, "--guesses needs --draft", {}, -1};
+  return {};
 }
 
 void add_model_options(const Command& verb, ServeFlags& f) {
@@ -383,15 +360,9 @@ void add_model_options(const Command& verb, ServeFlags& f) {
               "MB that several models may take together (0: no bound)")
       .range(0, int64_t{1} << 40)
       .show_default();
-  verb.option("--sleep-idle-seconds", f.sleep,
-              "Seconds after its last request at which a model served alone leaves memory, to be "
-              "loaded again by the next (-1: it stays)")
-      .range(-1, int64_t{1} << 40)
-      .show_default();
   verb.option("--keep-alive", f.keep_alive,
-              "Seconds that one of several models stays after its last request (-1: forever)")
-      .range(-1, int64_t{1} << 30)
-      .show_default();
+              "How long a model stays in memory after its last request, as 90, 5m or 1h; 0: it "
+              "leaves at once, -1: it stays (default: -1 for one model, 5m for several)");
   verb.option("--chat-template", f.template_text, "A chat template in the place of the model's");
   verb.flag("--no-thinking", f.no_thinking,
             "Templates that know the variable enable_thinking see it as false, unless a request "
@@ -408,37 +379,6 @@ void add_model_options(const Command& verb, ServeFlags& f) {
               "JSON with fields of /completion that requests have unless they say otherwise");
 }
 
-void add_request_options(const Command& verb, ServeFlags& f) {
-  verb.flag(
-      "--no-prefill-assistant", f.no_prefill,
-      "A conversation that ends with a turn of the assistant gets a new one, unless a request "
-      "says continue_final_message");
-  verb.option("--parallel", f.parallel, "Texts written at the same time, each with a KV cache")
-      .range(1, 256)
-      .show_default();
-  verb.option("--queue", f.queue, "Texts that may wait; more get status 429")
-      .range(0, 100000)
-      .show_default();
-  verb.option("--cache-type", f.cache_type,
-              "Number type of keys and values: float32, float16, bfloat16, q8_0 or q4_0")
-      .show_default();
-  verb.option("--context", f.context,
-              "Positions of each session (default: the model's, at most 2048)")
-      .range(0, int64_t{1} << 40);
-  add_kept_options(verb, f);
-  verb.option("--chunk", f.chunk, "Prompt tokens per pass; changes speed, never the text")
-      .range(1, 1 << 20)
-      .show_default();
-  verb.option("--without", f.without, "Routes that are not served: page, slots or metrics")
-      .one_at_a_time();
-  verb.flag("--strict-fields", f.strict_fields, "Refuse fields of requests that are not known");
-  verb.option("--grace", f.grace, "Seconds for texts under way after Ctrl-C")
-      .range(0, 86400)
-      .show_default();
-  verb.flag("--openapi", f.openapi,
-            "Write the OpenAPI 3.1 document of the routes, which is at /openapi.json, and end");
-}
-
 }  // namespace
 
 Verb add_serve(Command app) {
@@ -450,26 +390,31 @@ Verb add_serve(Command app) {
       "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \\\n"
       "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Tell me a story.\"}]}'\n"
       "  loom serve a.gguf b.gguf --models-max 1\n"
-      "  loom serve --models-folder models --keep-alive 60");
+      "  loom serve --models-folder models --keep-alive 5m");
   verb.option("MODEL", f->models,
-              ".entity or .gguf files, folders with config.json, or names of models that were "
-              "pulled; of several each is loaded when it is asked for")
-      .names_model();
+              ".entity or .gguf files, folders with config.json, Modelfiles, or names of models, "
+              "as hf:ORG/NAME; of several each is loaded when it is asked for")
+      .names_model(true);
   f->memory.add(verb);
   add_model_options(verb.group("Models"), *f);
-  add_request_options(verb.group("Requests"), *f);
-  add_guess_options(verb.group("Drafts"), *f);
-  add_access_options(verb.group("Network and access"), *f);
+  f->line.add(verb, list_options(ServeOptions()), {"draft"});
+  verb.group("Drafts")
+      .option(
+          "--draft", f->options.draft,
+          "A smaller model with the same tokens, which drafts tokens; same texts, faster if few "
+          "are generated at a time")
+      .names_model();
+  f->tls.add(verb.group("Network and access"));
   const Command reports = verb.group("Reports");
-  reports.option(
-      "--log", f->log,
-      "Add a line of JSON for each request to this file; no prompt and no text is in it");
-  reports.flag("--verbose", f->verbose,
-               "Chats of OpenAI's dialect tell the prompt that their template made (__verbose)");
+  reports.flag("--openapi", f->openapi,
+               "Write the OpenAPI 3.1 document of the routes, which is at /openapi.json, and end");
   reports.flag("--quiet", f->quiet, "Only the line with the address");
   f->engine.add(verb);
   f->engine.add_device(verb);
-  return {verb, [f] { return run(*f); }};
+  return {verb, [f] {
+            const Status read = read_line(*f);
+            return read.ok() ? run(*f) : fail(read.error());
+          }};
 }
 
 }  // namespace loom::cli

@@ -12,6 +12,7 @@
 #include "../help/aliases.hpp"
 #include "../help/guess.hpp"
 #include "../hub/resolve.hpp"
+#include "../models/modelfile.hpp"
 #include "console.hpp"
 #include "terminal.hpp"
 
@@ -41,6 +42,8 @@ std::string number_error(const std::string& text, T& value) {
     return fmt::format("must be {}, not '{}'", std::is_integral_v<T> ? "an integer" : "a number",
                        printable(text));
   }
+  if (std::is_unsigned_v<T> && text.starts_with('-'))  // the cast wraps around
+    return fmt::format("must be 0 or more, not {}", printable(text));
   if constexpr (std::is_floating_point_v<T>) {
     if (!std::isfinite(value)) return fmt::format("must be a finite number, not {}", text);
   }
@@ -187,9 +190,11 @@ std::string command_error(const CLI::App& root, const std::vector<std::string>& 
     if (names.empty() || word.starts_with("-")) return {};
     if (std::find(names.begin(), names.end(), word) == names.end()) {
       const std::string hint = app == &root ? command_hint(word) : std::string();
+      std::vector<std::string> known = names;
+      if (app == &root) known.emplace_back("ls");  // of command_alias()
       return with_help(
           fmt::format("there is no command '{}'{}", printable(full_name(*app) + " " + word),
-                      hint.empty() ? did_you_mean(word, names) : hint),
+                      hint.empty() ? did_you_mean(word, known) : hint),
           *app);
     }
     app = app->get_subcommand(word);
@@ -255,11 +260,14 @@ std::string line_error(const CLI::App& root, const CLI::App& app, const CLI::Par
 }  // namespace
 
 namespace {
-// The first error of resolve_model_path() during parsing. It is reported only if the rest of the
-// line is right, because a wrong option is easier to see.
-std::optional<Error>& no_such_model() {
-  static std::optional<Error> first;
-  return first;
+struct ModelOption {
+  CLI::Option* option;
+  bool or_modelfile;
+};
+// The options of names_model(), in the order of their declaration.
+std::vector<ModelOption>& model_options() {
+  static std::vector<ModelOption> all;
+  return all;
 }
 }  // namespace
 
@@ -277,13 +285,9 @@ Option Option::needs(Option other) const {
 Option Option::show_default() const {
   return Option(option_->capture_default_str());
 }
-Option Option::names_model() const {
-  return Option(option_->transform([](const std::string& text) {
-    Result<std::string> path = resolve_model_path(text);
-    if (path.ok()) return *path;
-    if (!no_such_model()) no_such_model() = path.error();
-    return text;
-  }));
+Option Option::names_model(bool or_modelfile) const {
+  model_options().push_back({option_, or_modelfile});
+  return *this;
 }
 Option Option::group(std::string_view title) const {
   return Option(option_->group(std::string(title)));
@@ -347,6 +351,18 @@ bool Command::called() const {
 }
 bool Command::given(std::string_view option) const {
   return app_->count(std::string(option)) > 0;
+}
+
+Status Command::set_default(std::string_view option, const std::vector<std::string>& values) const {
+  CLI::Option* const to = app_->get_option(std::string(option));
+  if (to->count() > 0) return {};
+  try {
+    for (const std::string& value : values) to->add_result(value);
+    to->run_callback();
+  } catch (const CLI::ParseError& error) {
+    return Error{Code::invalid_argument, error.what(), {}, -1};
+  }
+  return {};
 }
 
 template <class T>
@@ -473,7 +489,31 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     const CLI::App& app = *innermost(*app_);
     return fail(kUsage, with_help(line_error(*app_, app, error), app));
   }
-  if (no_such_model()) return fail(*no_such_model());
+  return std::nullopt;
+}
+
+std::optional<int> CommandLine::resolve_models() {
+  const CLI::App& app = *innermost(*app_);
+  const auto has_flag = [&](const char* name) {
+    const CLI::Option* flag = app.get_option_no_throw(name);
+    return flag != nullptr && flag->count() > 0;
+  };
+  const bool quiet = has_flag("--quiet") || has_flag("--json");
+  for (const auto& [option, or_modelfile] : model_options()) {
+    const std::vector<std::string> words = option->results();
+    if (words.empty()) continue;
+    option->clear();
+    for (const std::string& word : words) {
+      const Result<std::string> path = resolve_model_path(word, quiet);
+      if (!path.ok()) return fail(path.error());
+      if (!or_modelfile && is_modelfile(*path))
+        return fail(kUsage, printable(*path) +
+                                " is a Modelfile, which loom run, serve and info "
+                                "read; name the model of its FROM here");
+      option->add_result(*path);
+    }
+    option->run_callback();
+  }
   return std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../help/command_text.hpp"
+#include "loom/result.hpp"
 
 namespace CLI {
 class App;
@@ -27,10 +28,12 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required(bool yes = true) const;
-  Option excludes(Option other) const;         // not both on one line
-  Option needs(Option other) const;            // only together with the other
-  Option show_default() const;                 // in the help: the current value of the variable
-  Option names_model() const;                  // resolves the name of a pulled model to its path
+  Option excludes(Option other) const;  // not both on one line
+  Option needs(Option other) const;     // only together with the other
+  Option show_default() const;          // in the help: the current value of the variable
+  // The value is a model: CommandLine::resolve_models() makes a name a path. With `or_modelfile` it
+  // may be a Modelfile too.
+  Option names_model(bool or_modelfile = false) const;
   Option group(std::string_view title) const;  // its heading in the help
   Option takes(std::string_view what) const;   // in the help: INT, NUMBER, NAME
   Option hidden() const;                       // not in the help
@@ -101,8 +104,11 @@ class Command {
 
   // Whether it is on the parsed line.
   bool called() const;
-  // Whether it has that option.
+  // Whether the line has that option: "--seed".
   bool given(std::string_view option) const;
+  // Sets an option as if the line had it, unless the line has it. Errors: invalid_argument (a value
+  // that the option does not take).
+  Status set_default(std::string_view option, const std::vector<std::string>& values) const;
 
  private:
   template <class T>
@@ -127,6 +133,9 @@ class CommandLine {
   // Sets the variables. Returns an exit code if there is nothing to run: help or the version was
   // printed on stdout, or a usage error on stderr.
   std::optional<int> parse(int argc, char** argv);
+  // Sets the variables of names_model() to paths, and downloads missing models. Returns an exit
+  // code after an error, which is on stderr.
+  std::optional<int> resolve_models();
 
  private:
   std::unique_ptr<CLI::App> app_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "json.hpp"
 #include "loom/result.hpp"
 
 namespace loom::cli {
@@ -28,7 +29,11 @@ class JsonValue {
   std::optional<int64_t> integer() const { return integer_; }
   std::optional<double> number() const { return number_; }  // integer or real
   std::optional<bool> boolean() const { return boolean_; }
-  bool is_array() const { return is_array_; }
+  bool is_array() const { return kind_ == Kind::array; }
+  bool is_text() const { return kind_ == Kind::text; }
+  const std::vector<std::pair<std::string, JsonValue>>& members() const { return members_; }
+  // The same for output.
+  Json json() const;
 
   // find(name)->text(), or "".
   std::string member_text(std::string_view name) const;
@@ -39,7 +44,8 @@ class JsonValue {
   std::optional<int64_t> integer_;
   std::optional<double> number_;
   std::optional<bool> boolean_;
-  bool is_array_ = false;
+  enum class Kind { null, boolean, number, text, array, object };
+  Kind kind_ = Kind::null;
   std::vector<JsonValue> elements_;
   std::vector<std::pair<std::string, JsonValue>> members_;
 };

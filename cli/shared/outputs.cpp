@@ -74,6 +74,12 @@ bool file_exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
+Status write_text(const std::string& path, const std::string& text) {
+  if (path != "-") return write_file(path, text);
+  write_out(text);
+  return {};
+}
+
 std::string unused_name(const std::string& path) {
   const fs::path asked(path);
   std::string name = path;
@@ -90,6 +96,11 @@ Outputs& Outputs::file(std::string_view option, const std::string& path,
   if (!path.empty())
     files_.push_back({{std::string(option), path}, std::move(endings), std::string(writes)});
   return *this;
+}
+
+Outputs& Outputs::text(std::string_view option, const std::string& path,
+                       std::vector<std::string_view> endings, std::string_view writes) {
+  return path == "-" ? *this : file(option, path, std::move(endings), writes);
 }
 
 Outputs& Outputs::state(std::string_view option, const std::string& path,
@@ -123,6 +134,11 @@ Status Outputs::check_names() const {
     const Written& f = files_[i];
     const bool fits =
         std::find(f.endings.begin(), f.endings.end(), ending_of(f.named.path)) != f.endings.end();
+    if (f.named.path == "-") {
+      return refuse(f, fmt::format("{} writes {} to a file, not to standard output; give a name "
+                                   "with {}",
+                                   f.named.name, f.writes, either(f.endings)));
+    }
     if (!fits) {
       return refuse(f, fmt::format("{} writes {}; give a name with {}", f.named.name, f.writes,
                                    either(f.endings)));

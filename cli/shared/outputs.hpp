@@ -15,6 +15,9 @@ bool file_exists(const std::string& path);
 // `path`, or the first free one of "net-2.entity", "net-3.entity" ... for "net.entity".
 std::string unused_name(const std::string& path);
 
+// Writes a file, or standard output for "-".
+Status write_text(const std::string& path, const std::string& text);
+
 // Collects a command's output paths. Empty paths are ignored.
 class Outputs {
  public:
@@ -23,6 +26,9 @@ class Outputs {
   // `endings`: the allowed endings; one may be "", a path without an ending. `writes`: what the
   // option writes, for the message: "the loss curve as SVG".
   Outputs& file(std::string_view option, const std::string& path,
+                std::vector<std::string_view> endings, std::string_view writes);
+  // A text that may also go to standard output, as "-": write_text() writes it.
+  Outputs& text(std::string_view option, const std::string& path,
                 std::vector<std::string_view> endings, std::string_view writes);
   // A file that the command continues if it exists: a checkpoint. It needs no --force.
   Outputs& state(std::string_view option, const std::string& path,

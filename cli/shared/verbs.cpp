@@ -105,9 +105,8 @@ std::string cache_file() {
 
 }  // namespace
 
-Result<Engine> EngineFlags::create(const MemoryFlags& memory, const LogSink& log) const {
+Result<Engine> EngineFlags::create(const MemoryFlags& memory) const {
   EngineOptions options;
-  options.log = log;
   LOOM_ASSIGN(options.memory_limit, memory.limit());
   options.threads = threads;
   options.isa = isa;
@@ -144,11 +143,12 @@ void add_force(Command verb, bool& to) {
   verb.flag("--force", to, "Replace output files that exist");
 }
 
-Option ModelFlags::add(Command verb, bool required) {
+Option ModelFlags::add(Command verb, bool required, bool or_modelfile) {
   verb.option("MODEL", folder,
-              ".entity or .gguf file, a folder with config.json, or the name of "
-              "a model that was pulled")
-      .names_model()
+              fmt::format(".entity or .gguf file, a folder with config.json, {}or the name of a "
+                          "model: NAME if it was pulled, hf:ORG/NAME[:Q4_K_M] of the hub",
+                          or_modelfile ? "a Modelfile, " : ""))
+      .names_model(or_modelfile)
       .required(required);
   const Command loading = verb.group("Loading");
   memory.add(loading);
@@ -175,6 +175,7 @@ Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
     return !interrupted();
   };
   loading.allow_nonfinite = allow_nonfinite;
+  loading.chat_template = chat_template;
   Result<Model> model = Model::load(engine, folder, loading);
   bar.finish();
   if (model.ok() && !quiet) note_unused(*model);

@@ -47,6 +47,8 @@ Verb add_absorb(Command app);
 Verb add_verify_proof(Command app);  // after core::cli::add_verify
 Verb add_compare(Command app);
 Verb add_serve(Command app);       // if LOOM_SERVE is on
+Verb add_ps(Command app);          // likewise
+Verb add_stop(Command app);        // likewise
 Verb add_donate(Command app);      // if LOOM_DONATE is on
 Verb add_completion(Command app);  // of the whole line, which `app` is a group of
 
@@ -86,7 +88,7 @@ struct EngineFlags {
   void add_lanes(Command verb);   // without --activations
   void add_device(Command verb);  // --device, --strict and those of add_gpu
   void add_gpu(Command verb);     // --gpu-library, --gpu-cache
-  Result<Engine> create(const MemoryFlags& memory = {}, const LogSink& log = {}) const;
+  Result<Engine> create(const MemoryFlags& memory = {}) const;
 };
 
 // --allow-nonfinite: sets `to`.
@@ -98,11 +100,13 @@ void add_force(Command verb, bool& to);
 // How a model is loaded.
 struct ModelFlags {
   std::string folder, dtype;
+  std::string chat_template;  // in the place of the model's; empty means that one
   bool allow_nonfinite = false;
   MemoryFlags memory;
 
-  // MODEL and --dtype; `required`: MODEL must be given. Returns the option --dtype.
-  Option add(Command verb, bool required = true);
+  // MODEL and --dtype; `required`: MODEL must be given; `or_modelfile`: it may be a Modelfile.
+  // Returns the option --dtype.
+  Option add(Command verb, bool required = true, bool or_modelfile = false);
   // The type of --dtype; unset means as stored.
   Result<std::optional<DType>> number_type() const;
   // With a progress bar on stderr; Ctrl-C stops it.

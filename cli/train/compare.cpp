@@ -115,7 +115,7 @@ Status Comparing::check() const {
     for (std::string& line : idle_options(options)) idle.insert(std::move(line));
     LOOM_ASSIGN(const Network network, m.flags.open(engine_));
     LOOM_ASSIGN(const DatasetOptions how, m.flags.reading(m.flags.data, network.info()));
-    LOOM_ASSIGN(const Dataset data, Dataset::from_file(m.flags.data.path, network, how));
+    LOOM_ASSIGN(const Dataset data, read_samples(m.flags.data.path, network, how));
     LOOM_ASSIGN(const Trainer trainer, Trainer::create(network, options));
   }
   for (const std::string& line : idle) note(line);
@@ -133,7 +133,7 @@ Result<TrainingRun> Comparing::train(const Method& method, uint64_t seed) {
     LOOM_ASSIGN(network, Network::from_json(network.json(), anew));
   }
   LOOM_ASSIGN(const DatasetOptions how, flags.reading(flags.data, network.info()));
-  LOOM_ASSIGN(const Dataset data, Dataset::from_file(flags.data.path, network, how));
+  LOOM_ASSIGN(const Dataset data, read_samples(flags.data.path, network, how));
   LOOM_ASSIGN(const Dataset::Parts parts, data.split(flags.split, {seed, true}));
   LOOM_ASSIGN(Trainer trainer, Trainer::create(network, options));
   TrainingRun run{.seed = seed, .parameters = network.info().parameters};
@@ -299,10 +299,12 @@ void Comparing::print_json() const {
 }
 
 int run_compare(CompareFlags& f) {
-  const Status settled = f.base.settle();
+  const Status settled = f.base.apply_defaults();
   if (!settled.ok()) return fail(settled.error());
   if (f.networks.empty()) return fail(kUsage, "give DATA and at least one NETWORK to train");
   for (const std::string& network : f.networks) {
+    const Status order = refuse_table(network, "loom compare DATA NETWORK...");
+    if (!order.ok()) return fail(order.error());
     const Status writable = Outputs(f.base.force)
                                 .input("NETWORK", network)
                                 .input("DATA", f.base.data.path)

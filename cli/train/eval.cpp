@@ -86,7 +86,7 @@ Status calibrate(const EvalFlags& f, const Network& network, bool classes,
   DataFlags other = f.data;
   other.labels = f.calibrate_labels;
   LOOM_ASSIGN(const DatasetOptions how, other.options(classes));
-  LOOM_ASSIGN(Dataset samples, Dataset::from_file(f.calibrate, network, how));
+  LOOM_ASSIGN(Dataset samples, read_samples(f.calibrate, network, how));
   if (rows.train && samples.hash() == scored_data) samples = *rows.train;
   LOOM_ASSIGN(m.ranges, trainer.calibrate(samples));
   if (!m.ranges.empty()) return {};
@@ -259,6 +259,8 @@ void print_json(const EvalFlags& f, const Measured& m, const EngineInfo& engine)
 }
 
 int run(const EvalFlags& f) {
+  const Status order = refuse_table(f.model, "loom eval MODEL DATA");
+  if (!order.ok()) return fail(order.error());
   const Status writable = Outputs(f.force)
                               .input("MODEL", f.model)
                               .input("DATA", f.data.path)
@@ -293,41 +295,44 @@ Verb add_eval(Command app) {
               "A network with weights, of any format, or a description with --weights")
       .required();
   f->data.add(verb);
-  verb.option("--weights", f->weights, "Weights for MODEL: .safetensors, .npz, .entity, .json");
+  const Command model = verb.group("Model"), rows = verb.group("Held-out samples"),
+                scores = verb.group("Scores"), output = verb.group("Output");
+  model.option("--weights", f->weights, "Weights for MODEL: .safetensors, .npz, .entity, .json");
+  model.option("--dtype", f->dtype, "Number type of the matrices (default: as trained)");
+  const Option calibrate =
+      model.option("--calibrate", f->calibrate,
+                   "Samples (as DATA) to choose the ranges of quantized matrices with");
+  model.option("--calibrate-labels", f->calibrate_labels, "Their labels, as --labels")
+      .needs(calibrate);
   const Option share =
-      verb.option("--split", f->split,
+      rows.option("--split", f->split,
                   "Score the samples that training with this --split held out (default: as in "
                   "training, where DATA is the same)")
           .range(0.0, 1.0);
-  verb.option("--seed", f->seed, "Seed of that split (default: as in training, else 1)")
+  rows.option("--seed", f->seed, "Seed of that split (default: as in training, else 1)")
       .range(0, INT64_MAX);
-  verb.flag("--no-shuffle", f->no_shuffle, "The split of training with --no-shuffle").needs(share);
-  verb.option("--rows", f->rows,
+  rows.flag("--no-shuffle", f->no_shuffle, "The split of training with --no-shuffle").needs(share);
+  rows.option("--rows", f->rows,
               "Score all, train or validation (default: validation where a split is known)");
-  verb.option("--dtype", f->dtype, "Number type of the matrices (default: as trained)");
-  const Option calibrate =
-      verb.option("--calibrate", f->calibrate,
-                  "Samples (as DATA) to choose the ranges of quantized matrices with");
-  verb.option("--calibrate-labels", f->calibrate_labels, "Their labels, as --labels")
-      .needs(calibrate);
-  verb.option("--metrics", f->metrics,
+  scores
+      .option("--metrics", f->metrics,
               "Besides the loss: accuracy,top3,macro_f1,auc,ece of classes; accuracy,auc,ece,bce "
               "of targets 0 and 1; mae,r2 of numbers")
       .split_at(',');
-  verb.option("--loss", f->loss, "Another loss than the one of training");
-  verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
-  verb.flag("--carry-feedback", f->carry_feedback,
-            "Feedback links read what the batch before gave, not zeros");
-  verb.flag("--classes", f->classes,
-            "Precision, recall and F1 of every class, and which are taken for each other");
-  verb.option("--plot", f->plot,
-              "Picture (.svg): classes taken for each other, or outputs against targets");
+  scores.option("--loss", f->loss, "Another loss than the one of training");
+  scores.flag("--classes", f->classes,
+              "Precision, recall and F1 of every class, and which are taken for each other");
+  scores.flag("--carry-feedback", f->carry_feedback,
+              "Feedback links read what the batch before gave, not zeros");
+  scores.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
+  output.option("--plot", f->plot,
+                "Picture (.svg): classes taken for each other, or outputs against targets");
+  add_force(output, f->force);
+  output.flag("--json", f->json, "One JSON object instead of text");
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
   f->weight_flags.add(verb);
-  add_force(verb, f->force);
-  verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }
 

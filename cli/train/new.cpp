@@ -33,16 +33,12 @@ struct NewFlags {
 
 int write(const NewFlags& f, const Result<std::string>& text) {
   if (!text.ok()) return fail(text.error());
-  if (f.output == "-") {
-    write_out(*text);
-    return kDone;
-  }
   const Status writable =
       Outputs(f.force)
-          .file("-o", f.output, {".json"}, "the description of a network as JSON")
+          .text("-o", f.output, {".json"}, "the description of a network as JSON")
           .check();
   if (!writable.ok()) return fail(writable.error());
-  const Status written = write_file(f.output, *text);
+  const Status written = write_text(f.output, *text);
   return written.ok() ? kDone : fail(written.error());
 }
 

@@ -38,6 +38,7 @@ std::string_view kind_of(std::string_view type) {
   if (type == "ints" || type.starts_with("int") || type == "seed") return "INT";
   if (type.starts_with("float") || type.starts_with("double")) return "NUMBER";
   if (type == "texts") return "TEXT";
+  if (type == "path") return "PATH";
   return type == "rates" ? "PATTERN=FACTOR" : "NAME";
 }
 

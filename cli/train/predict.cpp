@@ -307,10 +307,12 @@ std::string as_json(const Predicted& p, const PredictFlags& f) {
 }
 
 int run(const PredictFlags& f) {
+  const Status order = refuse_table(f.model, "loom predict MODEL DATA");
+  if (!order.ok()) return fail(order.error());
   const Status writable = Outputs(f.force)
                               .input("MODEL", f.model)
                               .input("DATA", f.data)
-                              .file("-o", f.output, {".csv", ".json", ".npz"}, "predictions")
+                              .text("-o", f.output, {".csv", ".json", ".npz"}, "predictions")
                               .check();
   if (!writable.ok()) return fail(writable.error());
   const Result<Engine> engine = f.engine.create(f.memory);
@@ -325,7 +327,7 @@ int run(const PredictFlags& f) {
     written = write_npz(f.output, *predicted, f);
   } else {
     const std::string text = json ? as_json(*predicted, f) : as_csv(*predicted, f);
-    if (f.output.empty()) {
+    if (f.output.empty() || f.output == "-") {
       write_out(text);
       return kDone;
     }
@@ -355,30 +357,32 @@ Verb add_predict(Command app) {
           "CSV, NPY, NPZ, IDX (also .gz) or safetensors, whose targets, if any, are left out; an "
           "image or a sound, or a folder of them")
       .required();
-  verb.option("-o,--output", f->output,
-              "Where predictions go, by ending: .csv, .json, .npz (default: CSV on stdout)");
-  verb.flag("--proba", f->proba, "The probability of every class, too");
-  verb.option("--top", f->top, "The N likeliest classes with their probabilities")
+  const Command answers = verb.group("Answers"), data = verb.group("Data");
+  answers.option(
+      "-o,--output", f->output,
+      "Where predictions go, by ending: .csv, .json, .npz; -: CSV on stdout, the default");
+  add_force(answers, f->force);
+  answers.flag("--proba", f->proba, "The probability of every class, too");
+  answers.option("--top", f->top, "The N likeliest classes with their probabilities")
       .range(1, 1 << 20);
+  answers.flag("--json", f->json, "JSON instead of CSV");
   f->media.add(verb);
-  verb.option("--x", f->x, "Name of the inputs in an NPZ or safetensors file").show_default();
-  verb.option("--lengths", f->lengths,
+  data.option("--x", f->x, "Name of the inputs in an NPZ or safetensors file").show_default();
+  data.option("--lengths", f->lengths,
               "How many positions of each sample are real: an array, or a column of the CSV");
-  verb.option("--targets", f->targets, "CSV: how many of the last columns are targets, if any are")
+  data.option("--targets", f->targets, "CSV: how many of the last columns are targets, if any are")
       .range(1, 1 << 24)
       .show_default();
-  verb.option("--header", f->header, "CSV: is the first row a header: yes, no, auto")
+  data.option("--header", f->header, "CSV: is the first row a header: yes, no, auto")
       .show_default();
-  verb.flag("--columns-by-order", f->columns_by_order, kColumnsByOrder);
-  f->text.add(verb);
+  data.flag("--columns-by-order", f->columns_by_order, kColumnsByOrder);
+  f->text.add(data);
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as stored)");
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   f->engine.add(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
   f->weight_flags.add(verb);
-  add_force(verb, f->force);
-  verb.flag("--json", f->json, "JSON instead of CSV");
   verb.flag("--quiet", f->quiet, "No progress, no notes");
   return {verb, [f] { return run(*f); }};
 }

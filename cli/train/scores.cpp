@@ -136,23 +136,22 @@ std::string scatter_svg(std::span<const std::pair<float, float>> points, const s
     low = std::min({low, static_cast<double>(target), static_cast<double>(output)});
     high = std::max({high, static_cast<double>(target), static_cast<double>(output)});
   }
-  const double range = high > low ? high - low : 1;
-  const auto x = [&](double v) { return kLeft + (v - low) / range * kSide; };
-  const auto y = [&](double v) { return kTop + kSide - (v - low) / range * kSide; };
+  const Axis axis = round_axis(low, high, 6);
+  const auto x = [&](double v) { return kLeft + axis.share(v) * kSide; };
+  const auto y = [&](double v) { return kTop + kSide - axis.share(v) * kSide; };
   std::string svg = svg_open(kLeft + kSide + 30, kTop + kSide + 60, title);
   svg += fmt::format(
       "<rect x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{2}\" fill=\"none\" stroke=\"#333333\"/>\n"
       "<line x1=\"{3:.1f}\" y1=\"{4:.1f}\" x2=\"{5:.1f}\" y2=\"{6:.1f}\" stroke=\"#bbbbbb\"/>\n",
-      kLeft, kTop, kSide, x(low), y(low), x(high), y(high));
+      kLeft, kTop, kSide, x(axis.low), y(axis.low), x(axis.high), y(axis.high));
   for (const auto& [target, output] : points) {
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"#3366cc\" fill-opacity=\"0.5\"/>\n",
         x(static_cast<double>(target)), y(static_cast<double>(output)));
   }
-  for (const double share : {0.0, 0.5, 1.0}) {
-    const double v = low + share * range;
-    svg += svg_text(x(v), kTop + kSide + 18, "middle", fmt::format("{:.4g}", v));
-    svg += svg_text(kLeft - 6, y(v) + 4, "end", fmt::format("{:.4g}", v));
+  for (const double tick : axis.ticks()) {
+    svg += svg_text(x(tick), kTop + kSide + 18, "middle", axis.label(tick));
+    svg += svg_text(kLeft - 6, y(tick) + 4, "end", axis.label(tick));
   }
   svg += svg_text(kLeft + kSide / 2, kTop + kSide + 40, "middle", "target");
   return svg + svg_text(8, kTop - 10, "start", "output") + "</svg>\n";

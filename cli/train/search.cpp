@@ -40,9 +40,10 @@ struct SearchFlags {
 struct Trial {
   int64_t number = 0, epochs = 0;  // from 1
   TrialValues values;
-  double score = 0;    // NaN if it failed
-  std::string error;   // the reason
-  bool known = false;  // from the log
+  double score = 0;                    // NaN if it failed
+  std::string error;                   // the reason
+  bool known = false;                  // from the log
+  Code code = Code::invalid_argument;  // of `error`
 };
 
 std::string values_text(const TrialValues& values) {
@@ -74,10 +75,13 @@ std::string train_words(const SearchFlags& f, const Trial& trial) {
   return words;
 }
 
-// Without the name of the program.
-std::string first_line(const std::string& errors) {
-  const std::string line = errors.substr(0, errors.find('\n'));
-  return line.starts_with("loom: ") ? line.substr(6) : line;
+// The line of an error, without the name of the program. Lines in brackets are notes.
+std::string error_line(const std::string& printed) {
+  constexpr std::string_view kPrefix = "loom: ";
+  const size_t error = printed.starts_with(kPrefix) ? 0 : printed.find("\nloom: ");
+  const size_t start = error == std::string::npos ? 0 : printed.find_first_not_of('\n', error);
+  const std::string line = printed.substr(start, printed.find('\n', start) - start);
+  return line.starts_with(kPrefix) ? line.substr(kPrefix.size()) : line;
 }
 
 std::string own_program() {
@@ -216,7 +220,8 @@ void Search::train(Trial& trial) {
   } else if (end->late) {
     trial.error = "ran longer than --timeout";
   } else if (end->exit != 0) {
-    trial.error = first_line(end->err);
+    trial.error = error_line(end->err);
+    trial.code = end->exit == kBadFile ? Code::bad_file : Code::invalid_argument;
   } else {
     trial.score = score_of(end->out, f_.by);
     if (std::isnan(trial.score)) trial.error = "has no " + f_.by;
@@ -241,7 +246,7 @@ Status Search::train_all(std::vector<Trial>& trials) {
       if (!written.ok()) failed = written;
       if (done_.empty() && std::isnan(trial.score) && !trial.known)
         failed = Error{
-            Code::invalid_argument,
+            trial.code,
             fmt::format("the first trial ({}) failed: {}", values_text(trial.values), trial.error),
             {},
             -1};
@@ -345,7 +350,7 @@ Status Search::train_best() {
       shell_quoted(program_) + " " + train_words(f_, ranked()[0]) + " --quiet --force -o";
   LOOM_ASSIGN(const ProgramEnd end, run_program(command, f_.output, kNoLimit));
   if (end.exit == 0) return {};
-  return Error{Code::io_error, first_line(end.err), f_.output, -1};
+  return Error{Code::io_error, error_line(end.err), f_.output, -1};
 }
 
 int search(const SearchFlags& f) {
@@ -373,7 +378,8 @@ Verb add_search(Command app) {
   verb.examples(
       "  loom search net.json table.csv --try rate=0.0001..0.1:log --try optimizer=adam,lion\n"
       "  loom search net.json table.csv --try batch=8..64 --trials 30 --jobs 4 --log search.jsonl\n"
-      "  loom search net.json table.csv --method grid --try rate=0.001,0.01 --try decay=0,0.1\n"
+      "  loom search net.json table.csv --method grid --try rate=0.001,0.01 --try "
+      "weight-decay=0,0.1\n"
       "  loom search net.json table.csv --method halving --trials 27 --epochs 27 --try "
       "rate=1e-4..1:log");
   verb.option("NETWORK", f->network, "As for loom train").required();

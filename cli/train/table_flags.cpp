@@ -47,6 +47,12 @@ bool names_table(const std::string& path) {
   return name.ends_with(".csv") || name.ends_with(".tsv") || name.ends_with(".txt");
 }
 
+Status refuse_table(const std::string& path, std::string_view usage) {
+  if (!names_table(path)) return {};
+  return Error{Code::invalid_argument, "this is a table, not a network: " + std::string(usage),
+               path, -1};
+}
+
 namespace {
 
 bool is_piped(const std::string& path) {

@@ -27,6 +27,9 @@ struct TableFlags {
 
 // Whether the name is that of a table: -, .csv, .tsv, .txt, also .gz.
 bool names_table(const std::string& path);
+// An error if the name is that of a table, where a network is needed. `usage`: "loom eval MODEL
+// DATA".
+Status refuse_table(const std::string& path, std::string_view usage);
 
 // Dataset::from_file() and network_for_table(), also of standard input (-) and of pipes, whose
 // bytes stay in memory.

@@ -61,6 +61,7 @@ Result<Prepared> prepare(TrainFlags& f, const Engine& engine) {
   const NetworkInfo info = network.info();
   LOOM_ASSIGN(const DatasetOptions how, f.reading(f.data, info));
   LOOM_ASSIGN(Dataset data, read_samples(f.data.path, network, how));
+  LOOM_TRY(f.check_classes(info, data));
   std::vector<std::string> notes = std::move(told);
   for (const std::string& text : data.notes()) {
     if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
@@ -124,7 +125,7 @@ class Training {
   bool on_epoch(const Epoch& e);
   void report(const Epoch& e);
   void end_telling();
-  void on_begin(const std::string& path, int64_t epochs);
+  void on_begin(const std::string& path, int64_t epochs, int64_t planned);
   Curves curves() const;
   void save_text(const std::string& path, const std::string& text);
   // Samples per second of this process.
@@ -152,11 +153,17 @@ std::string stats_line(const LayerStats& s) {
                      s.min, s.max, s.active, s.total);
 }
 
-void Training::on_begin(const std::string& path, int64_t epochs) {
+void Training::on_begin(const std::string& path, int64_t epochs, int64_t planned) {
   for (size_t i = 0; i < p_.notes.size() && !f_.quiet; ++i) note(p_.notes[i]);
   if (f_.resume && !f_.quiet) {
     note(path.empty() ? fmt::format("{} is not there yet: from the start", f_.checkpoint)
                       : fmt::format("{}: {} epochs are done", path, epochs));
+  }
+  if (planned > 0 && !f_.quiet) {
+    note(
+        fmt::format("the run was planned for {} epochs; from here on the rate follows a new "
+                    "schedule for {}",
+                    planned, f_.epochs));
   }
   planned_ = (f_.epochs - epochs) * p_.train.samples();
   begin_epoch(epochs + 1);
@@ -208,7 +215,9 @@ FitOptions Training::callbacks() {
   o.on_validation = [](int64_t, int64_t) { return !interrupted(); };
   o.on_epoch = [this](const Epoch& e) { return on_epoch(e); };
   if (o.checkpoint.empty()) o.checkpoint = f_.saved_at_stop;
-  o.on_begin = [this](const std::string& path, int64_t epochs) { on_begin(path, epochs); };
+  o.on_begin = [this](const std::string& path, int64_t epochs, int64_t planned) {
+    on_begin(path, epochs, planned);
+  };
   if (!f_.layer_stats.empty())
     o.on_layer = [this](const LayerStats& s) { layer_stats_ += stats_line(s); };
   if (telemetry_ && f_.tells_passes())
@@ -349,22 +358,14 @@ Result<Training> start(TrainFlags& f, const Engine& engine) {
   return Training(f, options, std::move(prepared), std::move(trainer), std::move(telemetry));
 }
 
-// Warnings other than a new schedule are in the lines of epochs.
-LogSink log_of(const TrainFlags& f) {
-  return [quiet = f.quiet](LogLevel level, std::string_view line) {
-    if (level == LogLevel::warning && !quiet && line.find("new schedule") != std::string_view::npos)
-      note(line);
-  };
-}
-
 int run(TrainFlags& f) {
-  Status settled = f.settle();
+  Status settled = f.apply_defaults();
   if (settled.ok()) settled = f.settle_table();
   if (!settled.ok()) return fail(settled.error());
   const Status writable = f.check_outputs();
   if (!writable.ok()) return fail(writable.error());
   keep_running_without_stdout();
-  const Result<Engine> engine = f.engine.create(f.memory, log_of(f));
+  const Result<Engine> engine = f.engine.create(f.memory);
   if (!engine.ok()) return fail(engine.error());
   f.memory_report.begin(*engine);
   if (f.folds > 0) return train_in_folds(f, *engine);

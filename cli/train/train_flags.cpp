@@ -254,7 +254,7 @@ Status TrainFlags::check_outputs() const {
       .check();
 }
 
-Status TrainFlags::settle() {
+Status TrainFlags::apply_defaults() {
   LOOM_TRY(method.note_earlier_flags());
   take_apart(method, triplets);
   if (output.empty() && folds == 0) {
@@ -373,12 +373,26 @@ Result<DatasetOptions> TrainFlags::reading(const DataFlags& from, const NetworkI
   const LossInfo loss = learned ? info_of_loss(info.loss) : loss_info(o.loss);
   LOOM_ASSIGN(DatasetOptions how, from.options(loss.labels));
   how.heads = o.heads;
+  if (network.empty() && !info.plan.empty()) how.weights.clear();  // the plan has the column
   if (!network.empty() && table.any()) {
     LOOM_ASSIGN(how.table, planning(o));
   }
   how.sequences = loss.sequences;
   how.embeddings = loss.embeddings;
   return how;
+}
+
+Status TrainFlags::check_classes(const NetworkInfo& info, const Dataset& samples) const {
+  LOOM_ASSIGN(const DatasetOptions how, reading(data, info));
+  const auto classes = static_cast<int64_t>(samples.classes().size());
+  const int64_t outputs = info.output.empty() ? 1 : info.output.back();
+  if (!info.fresh || classes == 0 || outputs <= classes || !how.classes || how.sequences ||
+      how.embeddings || !how.heads.empty())
+    return {};
+  return Error{Code::invalid_argument,
+               fmt::format("has {} classes, but the network has {} outputs; make it with --out {}",
+                           classes, outputs, classes),
+               this->data.path, -1};
 }
 
 int64_t TrainFlags::batch() const {

@@ -33,7 +33,7 @@ struct TrainFlags {
   void add_options(Command verb);  // those of TrainerOptions alone
   // Once, before all else: flags of earlier versions, and those without an effect, each with a
   // note.
-  Status settle();
+  Status apply_defaults();
   Result<TrainerOptions> options() const;
   int64_t batch() const;       // samples of a step, for progress
   FitOptions fitting() const;  // without callbacks
@@ -49,6 +49,9 @@ struct TrainFlags {
   Status settle_table();
   // How samples are read for that network.
   Result<DatasetOptions> reading(const DataFlags& from, const NetworkInfo& info) const;
+  // Classes with names are as many as the scores of a network that was not trained. Errors:
+  // invalid_argument.
+  Status check_classes(const NetworkInfo& info, const Dataset& data) const;
   // Can all that training will write be written? Asked before it begins.
   Status check_outputs() const;
 

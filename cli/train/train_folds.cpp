@@ -116,6 +116,7 @@ Status Folds::run() {
   LOOM_ASSIGN(const Network network, f_.open(engine_));
   LOOM_ASSIGN(const DatasetOptions how, f_.reading(f_.data, network.info()));
   LOOM_ASSIGN(const Dataset data, read_samples(f_.data.path, network, how));
+  LOOM_TRY(f_.check_classes(network.info(), data));
   for (size_t i = 0; i < data.notes().size() && !f_.quiet; ++i) note(data.notes()[i]);
   for (int64_t i = 0; i < f_.folds; ++i) {
     LOOM_ASSIGN(Fold fold, train(i, data));

@@ -97,7 +97,7 @@ struct MergeOptions {
   double lambda = 1;
   // slerp: position on the arc: 0 is the first model, 1 the second; 0 to 1.
   double t = 0.5;
-  // Seed of the values that dare drops.
+  // Seed of the values that dare drops; of the program also those that uniform takes.
   uint64_t seed = 1;
   // Number type of the matrices. Unset: as the base stores them, or the first model without a base.
   std::optional<DType> dtype{};

@@ -12,16 +12,11 @@
 
 #include "loom/export.hpp"
 #include "loom/network.hpp"
+#include "loom/picture_fit.hpp"
 #include "loom/table_options.hpp"
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
-
-// How an image of another aspect ratio is fitted to an input: cropped at both sides, stretched, or
-// padded with black bars.
-enum class PictureFit : uint8_t { crop, stretch, pad };
-// "crop", "stretch", "pad".
-LOOM_API Result<PictureFit> parse_picture_fit(std::string_view name);
 
 // How recordings become input values. An input [bands, frames] or [1, bands, frames] is a mel
 // spectrogram in decibels; [samples] or [1, samples] is the sound itself.

@@ -54,4 +54,11 @@ struct Generation {
 // of generation. Use it if they come from a file.
 LOOM_API Status check_rules(const GenerateOptions& options);
 
+// exp of the mean negative log-likelihood of the tokens of a text. Window i reads ids [iw, iw + w)
+// and predicts [iw + 1, iw + w]; a remainder shorter than a window is ignored.
+struct Perplexity {
+  double perplexity = 0, nats_per_token = 0;
+  int64_t predictions = 0;
+};
+
 }  // namespace loom

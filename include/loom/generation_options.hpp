@@ -170,4 +170,23 @@ LOOM_API std::vector<std::string> idle_options(const GenerateOptions& options);
 LOOM_API Status check_options(const GenerateOptions& options);
 LOOM_API std::string describe(const GenerateOptions& options);
 
+// Options of Model::perplexity().
+struct PerplexityOptions {
+  // Length of a window; each is read without earlier context; 1 to 16777216 predictions.
+  int64_t window = 512;
+  // Largest number, in whole windows; 0 is all; 0 or more predictions.
+  int64_t limit = 0;
+  // Called with predictions done and total; false stops with Code::cancelled.
+  std::function<bool(int64_t done, int64_t total)> progress{};
+};
+LOOM_API Status set_option(PerplexityOptions& options, std::string_view name,
+                           std::string_view text);
+LOOM_API Status set_flag(PerplexityOptions& options, std::string_view flag,
+                         const std::vector<std::string>& values);
+LOOM_API Result<std::string> option_text(const PerplexityOptions& options, std::string_view name);
+LOOM_API std::vector<OptionInfo> list_options(const PerplexityOptions& options);
+LOOM_API std::vector<std::string> idle_options(const PerplexityOptions& options);
+LOOM_API Status check_options(const PerplexityOptions& options);
+LOOM_API std::string describe(const PerplexityOptions& options);
+
 }  // namespace loom

@@ -17,6 +17,7 @@
 #include "loom/language_model.hpp"
 #include "loom/result.hpp"
 #include "loom/tensor.hpp"
+#include "loom/tensor_difference.hpp"
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
@@ -99,24 +100,6 @@ using WorkProgress = std::function<bool(uint64_t done, uint64_t total)>;
 LOOM_API Result<int64_t> verify_hashes(const std::string& path,
                                        const std::optional<Engine>& engine = {},
                                        const WorkProgress& progress = {});
-
-// The difference of two tensors with the same name.
-struct TensorDifference {
-  std::string name;
-  bool only_a = false, only_b = false;
-  std::string dtype_a, dtype_b, shape_a, shape_b;
-  int64_t count = 0;
-  int64_t different = 0;  // values whose bits differ
-  int64_t max_ulp = 0;    // in float32 steps
-  double max_abs = 0;
-  double relative = 0;  // RMS of the difference / RMS of the first tensor
-  double cosine = 1;
-  bool same_bytes = false;  // as stored
-  bool comparable() const { return !only_a && !only_b && shape_a == shape_b; }
-  bool equal() const {
-    return comparable() && (same_bytes || (different == 0 && dtype_a != "text"));
-  }
-};
 
 struct DiffOptions {
   bool by_parameters = false;  // by paths in the network, even if names are shared

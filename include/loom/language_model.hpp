@@ -101,20 +101,6 @@ struct ModelSessionOptions {
   std::function<void(const Error&)> device_failed{};
 };
 
-struct PerplexityOptions {
-  int64_t window = 512;  // predictions per window; each is read without earlier context
-  int64_t limit = 0;     // maximum predictions, in whole windows; 0 means all
-  // Called with predictions done and total; false stops with Code::cancelled.
-  std::function<bool(int64_t done, int64_t total)> progress{};
-};
-
-// exp of the mean negative log-likelihood of the tokens of a text. Window i reads ids [iw, iw + w)
-// and predicts [iw + 1, iw + w]; a remainder shorter than a window is ignored.
-struct Perplexity {
-  double perplexity = 0, nats_per_token = 0;
-  int64_t predictions = 0;
-};
-
 class Chat;
 class Tokenizer;
 struct ConversationOptions;

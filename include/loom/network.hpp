@@ -203,8 +203,8 @@ class LOOM_API Network {
   // Converts outputs [.., n] to probabilities, if the network was trained for classes: softmax over
   // the last extent (of each head), or sigmoid of each value for Loss::bce. Errors: unsupported.
   Result<Tensor> probabilities(const Tensor& outputs) const;
-  // Runs one call in a temporary session: inputs [n, ...] to outputs [n, ...]. For many calls
-  // create a session.
+  // Runs inputs [n, ...] to outputs [n, ...] in a temporary session; for many calls make one. The
+  // network of a table takes encoded rows: Dataset::from_file(), then Dataset::inputs().
   Result<Tensor> predict(const Tensor& inputs) const;
 
   struct LOOM_LOCAL Impl;

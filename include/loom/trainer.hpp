@@ -18,7 +18,9 @@
 #include "loom/augment.hpp"
 #include "loom/dataset.hpp"
 #include "loom/export.hpp"
+#include "loom/fit_options.hpp"
 #include "loom/network.hpp"
+#include "loom/training_events.hpp"
 #include "loom/training_options.hpp"
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
@@ -42,12 +44,6 @@ struct ClassScore {
   double precision = 0, recall = 0, f1 = 0;
 };
 
-// One of TrainerOptions::metrics; NaN if the samples do not determine it.
-struct Metric {
-  std::string name;
-  double value = 0;
-};
-
 struct Evaluation {
   double loss = 0;
   int64_t samples = 0;
@@ -63,84 +59,9 @@ struct Evaluation {
   std::vector<Metric> metrics;  // those of TrainerOptions::metrics
 };
 
-struct Epoch {
-  int64_t number = 0;  // from 1
-  double train_loss = 0;
-  std::optional<double> validation_loss, validation_accuracy;
-  std::vector<Metric> validation_metrics;  // those of TrainerOptions::metrics
-  double rate = 0;                         // of the last step
-  double gradient_norm = 0;                // of the last step, if clipping is on
-  int64_t dropped = 0;                     // updates that were not finite
-  bool best = false;                       // least loss so far (validation loss if there is one)
-  double samples_per_second = 0;
-};
-
-// Statistics of a layer's output, or of its gradient, in the last step of an epoch.
-struct LayerStats {
-  int64_t epoch = 0;
-  Coord at;
-  std::string type;       // "Dense"
-  bool backward = false;  // statistics of the gradient of its output
-  double mean = 0, std = 0, min = 0, max = 0;
-  int64_t active = 0, total = 0;  // values with magnitude above 1e-6, and all
-};
-
-// A layer that a batch just passed through, forward or backward. Times are nanoseconds since 1970,
-// monotonic during a run; they cover the work of this layer only.
-struct LayerPass {
-  Coord at;
-  std::string type;       // "Dense"
-  bool backward = false;  // the gradient of its output is computed
-  int64_t begin_ns = 0, end_ns = 0;
-  std::vector<int64_t> shape;  // of its output
-};
-
-// A learning rule's statistics of a layer, averaged over the batches of an epoch: docs/rules.md.
-struct LinkStats {
-  int64_t epoch = 0;
-  Coord at;
-  std::string type;   // "Dense"
-  double budget = 0;  // 1 if its output has the direction of its target, 0 if the opposite
-  double gap = 0;     // root mean square of output - target
-  double closed = 0;  // share of the batches in which it did not learn
-  double cosine = 0;  // between its signal and the gradient of the loss
-  double size = 0;    // root mean square of its signal
-};
-
 struct History {
   std::vector<Epoch> epochs;
   bool stopped_early = false;
-};
-
-struct FitOptions {
-  int64_t epochs = 10;       // in total, including those before a resume
-  int64_t early_stop = 0;    // epochs without a better loss; 0 means never
-  std::string checkpoint{};  // written after each epoch; the previous one is kept as PATH.previous
-  int64_t checkpoint_every = 0;  // batches between writes within an epoch; 0 means never
-  bool resume = false;           // continues from that file, with the bits of an uninterrupted run
-  std::string best{};            // file for the weights with the least loss
-  bool keep_best = false;        // restores the best weights at the end, not the last
-  // Called after each batch and each epoch; false stops with Code::cancelled, keeps the progress
-  // and writes `checkpoint`.
-  std::function<bool(int64_t done, int64_t steps, double loss)> on_batch{};
-  std::function<bool(const Epoch&)> on_epoch{};
-  // Called during validation, in samples; false stops in the same way.
-  std::function<bool(int64_t done, int64_t total)> on_validation{};
-  std::function<void(const LayerStats&)> on_layer{};  // set it in the first fit() of a trainer
-  // Called in every batch for every layer, on the training thread, which waits for it. Set it in
-  // the first fit() of a trainer.
-  std::function<void(const LayerPass&)> on_pass{};
-  // Called after each epoch for the last layer and for every layer before one with parameters. Set
-  // it in the first fit() of a trainer.
-  std::function<void(const LinkStats&)> on_link{};
-  // Called after all checks, before the first epoch. Gets the checkpoint from which the run resumes
-  // (or the previous one) and the epochs done; "" and 0 at the start.
-  std::function<void(const std::string& path, int64_t epochs)> on_begin{};
-  // Writes `checkpoint` and `best`: calls `save` with their path, or with another one if that
-  // fails, so that no work is lost. If it is unset, a failure ends the training with its error.
-  std::function<Status(const std::string& path,
-                       const std::function<Status(const std::string&)>& save)>
-      keep{};
 };
 
 // How the ranges of one matrix were narrowed. plain and error: the lost share of the sum of squares

@@ -35,10 +35,10 @@ Result<EngineOptions> engine_options(const loom_engine_options* given) {
   options.threads = from.threads;
   options.exact_threads = from.exact_threads != 0;
   options.isa = text_or(from.isa, "");
-  LOOM_ASSIGN(options.activations, enum_of<Activations>(from.activations, 3, "activations"));
-  LOOM_ASSIGN(options.device, enum_of<Device>(from.device, 2, "device"));
+  LOOM_ASSIGN(options.activations, enum_of<Activations>(from.activations, "activations"));
+  LOOM_ASSIGN(options.device, enum_of<Device>(from.device, "device"));
   options.gpu_library = text_or(from.gpu_library, "");
-  LOOM_ASSIGN(options.gpu_tuning, enum_of<GpuTuning>(from.gpu_tuning, 3, "gpu_tuning"));
+  LOOM_ASSIGN(options.gpu_tuning, enum_of<GpuTuning>(from.gpu_tuning, "gpu_tuning"));
   options.gpu_cache = text_or(from.gpu_cache, "");
   options.memory_limit = from.memory_limit;
   options.gpu_strict = from.gpu_strict != 0;

@@ -103,7 +103,7 @@ loom_status loom_network_save_memory(const loom_network* network, loom_network_f
     LOOM_TRY(clear(out, "out"));
     LOOM_TRY(clear(size, "size"));
     LOOM_ASSIGN(const Network* object, object_of(network));
-    LOOM_ASSIGN(const NetworkFormat to, enum_of<NetworkFormat>(format, 5, "format"));
+    LOOM_ASSIGN(const NetworkFormat to, enum_of<NetworkFormat>(format, "format"));
     LOOM_ASSIGN(const SaveOptions how, save_options(options));
     LOOM_ASSIGN(const std::string bytes, object->save_bytes(to, how));
     char* copy = nullptr;

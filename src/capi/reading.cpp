@@ -33,7 +33,7 @@ Result<DatasetOptions> dataset_options(const loom_dataset_options* given) {
   options.targets = non_zero(from.targets, options.targets);
   options.classes = from.numbers == 0;
   options.inputs_only = from.inputs_only != 0;
-  LOOM_ASSIGN(options.header, enum_of<DatasetOptions::Header>(from.header, 3, "header"));
+  LOOM_ASSIGN(options.header, enum_of<DatasetOptions::Header>(from.header, "header"));
   options.weights = text_or(from.weights, "");
   options.lengths = text_or(from.lengths, "");
   if (from.has_ignore_label != 0) options.ignore_label = from.ignore_label;

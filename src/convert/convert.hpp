@@ -55,7 +55,7 @@ struct ConvertRule {
   DType dtype = DType::f32;
 };
 
-struct ConvertOptions {
+struct WriteOptions {
   std::optional<DType> dtype;      // of matrices; unset means as stored
   std::vector<ConvertRule> rules;  // the first match decides, before dtype
   bool with_weights = false;       // .json: with the parameters, not only the description
@@ -68,7 +68,7 @@ struct ConvertOptions {
 // Parts of `model` that the file `path` cannot hold, and possible differences in other programs
 // that read it: lines for people.
 std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
-                                  const ConvertOptions& options);
+                                  const WriteOptions& options);
 
 // Metadata key in an ONNX file for the loss and the class names, as JSON.
 constexpr std::string_view kOnnxTrainedFor = "loom.model";
@@ -78,7 +78,7 @@ constexpr std::string_view kOnnxStateDict = "loom.state_dict";
 // Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
 // (only the description, or with the weights). A name without an extension is a Hugging Face
 // folder. Errors: unsupported, naming what the format cannot hold.
-Status write_model(const FileRef& path, const OpenedModel& model, const ConvertOptions& options,
+Status write_model(const FileRef& path, const OpenedModel& model, const WriteOptions& options,
                    ThreadPool& pool);
 
 }  // namespace loom::core

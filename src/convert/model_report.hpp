@@ -10,6 +10,7 @@
 #include "convert/convert.hpp"
 #include "io/files/file_ref.hpp"
 #include "io/weights/tensor_file.hpp"
+#include "loom/tensor_difference.hpp"
 
 namespace loom::core {
 
@@ -45,21 +46,6 @@ Result<ModelReport> report_model(const OpenedModel& model);
 // Visits all layers, each before its children: all reports at once take more than the network.
 void report_layers(const ModelReport& report, const std::function<void(const LayerReport&)>& each);
 
-// Two tensors of the same name.
-struct TensorDifference {
-  std::string name;
-  bool only_a = false, only_b = false;
-  std::string dtype_a, dtype_b;
-  std::string shape_a, shape_b;
-  int64_t count = 0;
-  int64_t different = 0;  // values whose bits differ
-  int64_t max_ulp = 0;    // in f32 steps; 0 if all are equal
-  double max_abs = 0;
-  double relative = 0;  // RMS of the difference / RMS of a
-  double cosine = 1;
-  bool same_bytes = false;  // as stored
-  bool comparable() const { return !only_a && !only_b && shape_a == shape_b; }
-};
 // progress: tensors; false: cancelled.
 Result<std::vector<TensorDifference>> compare_tensors(
     const TensorFile& a, const TensorFile& b,

@@ -3,14 +3,14 @@
 #include "base/pattern.hpp"
 
 namespace loom::core {
-std::optional<DType> ruled(const Param& param, const ConvertOptions& options) {
+std::optional<DType> ruled(const Param& param, const WriteOptions& options) {
   for (const ConvertRule& rule : options.rules) {
     if (matches_pattern(rule.pattern, param.path)) return rule.dtype;
   }
   return {};
 }
 
-PackPolicy policy_of(const ConvertOptions& options) {
+PackPolicy policy_of(const WriteOptions& options) {
   PackPolicy policy;
   policy.report = options.report;
   policy.adjust = options.adjust;
@@ -18,7 +18,7 @@ PackPolicy policy_of(const ConvertOptions& options) {
   return policy;
 }
 
-PackPolicy network_policy(const ConvertOptions& options) {
+PackPolicy network_policy(const WriteOptions& options) {
   PackPolicy policy = policy_of(options);
   policy.dtype = [&](const Param& param, DType stored) {
     if (const std::optional<DType> dtype = ruled(param, options)) return *dtype;

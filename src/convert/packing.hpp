@@ -9,10 +9,10 @@
 namespace loom::core {
 
 // The type that the rules give a matrix; unset if none matches.
-std::optional<DType> ruled(const Param& param, const ConvertOptions& options);
+std::optional<DType> ruled(const Param& param, const WriteOptions& options);
 // Everything except the type. `options` must outlive the policy.
-PackPolicy policy_of(const ConvertOptions& options);
+PackPolicy policy_of(const WriteOptions& options);
 // For a network: the first matching rule, else options.dtype, else as stored.
-PackPolicy network_policy(const ConvertOptions& options);
+PackPolicy network_policy(const WriteOptions& options);
 
 }  // namespace loom::core

@@ -5,7 +5,7 @@
 
 namespace loom::core {
 
-Result<Unpacker> Unpacker::create(const NetworkSource& source, const ConvertOptions& options) {
+Result<Unpacker> Unpacker::create(const NetworkSource& source, const WriteOptions& options) {
   LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
   return Unpacker(source, options, std::move(network));
 }

@@ -12,17 +12,17 @@ namespace loom::core {
 // One parameter at a time in memory.
 class Unpacker {
  public:
-  static Result<Unpacker> create(const NetworkSource& source, const ConvertOptions& options);
+  static Result<Unpacker> create(const NetworkSource& source, const WriteOptions& options);
   const std::vector<Param>& params() const { return network_.params(); }
   // Good until the next call.
   Result<std::span<const std::byte>> values(size_t index);
 
  private:
-  Unpacker(const WeightSource& source, const ConvertOptions& options, Network network)
+  Unpacker(const WeightSource& source, const WriteOptions& options, Network network)
       : source_(&source), options_(&options), network_(std::move(network)) {}
 
   const WeightSource* source_;
-  const ConvertOptions* options_;
+  const WriteOptions* options_;
   Network network_;
   std::vector<float> values_;
   uint64_t done_ = 0;  // bytes

@@ -67,7 +67,7 @@ Error no_such_format(const FileRef& path, std::string_view extension, bool decod
 }  // namespace
 
 std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
-                                  const ConvertOptions& options) {
+                                  const WriteOptions& options) {
   const std::string extension = extension_of(path);
   if (model.decoder != nullptr) {
     const Format* written = format_for(extension, true);
@@ -92,7 +92,7 @@ std::vector<std::string> left_out(const std::string& path, const OpenedModel& mo
               " has no place for it: ", join(names, ", "))};
 }
 
-Status write_model(const FileRef& path, const OpenedModel& model, const ConvertOptions& options,
+Status write_model(const FileRef& path, const OpenedModel& model, const WriteOptions& options,
                    ThreadPool& pool) {
   const std::string extension = extension_of(path);
   const bool decoder = model.decoder != nullptr;

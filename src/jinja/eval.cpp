@@ -303,7 +303,7 @@ Status TemplateEvaluator::bind_arguments(const Statement& macro, const Call& cal
         call.offset);
   }
   if (macro.takes_more) {
-    LOOM_ASSIGN(Value rest, meter_.make(std::move(more), call.offset));
+    LOOM_ASSIGN(Value rest, meter_.make(std::move(more), call.offset, Value::Sequence::tuple));
     assign("varargs", std::move(rest));
   }
   if (macro.takes_named) {

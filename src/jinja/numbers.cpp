@@ -40,6 +40,11 @@ std::string plain_digits(std::string_view text) {
 bool read_integer(std::string_view source, int base, int64_t& out) {
   std::string text = plain_digits(without_space(source));
   if (!text.empty() && text[0] == '+' && text.size() > 1 && text[1] != '-') text.erase(0, 1);
+  const size_t digits = text.starts_with('-') ? 1 : 0;
+  const char prefix = base == 16 ? 'x' : base == 8 ? 'o' : base == 2 ? 'b' : '0';
+  if (prefix != '0' && text.size() > digits + 2 && text[digits] == '0' &&
+      (text[digits + 1] | 0x20) == prefix && text[digits + 2] != '-')
+    text.erase(digits, 2);
   const char* const last = text.data() + text.size();
   const auto read = std::from_chars(text.data(), last, out, base);
   return !text.empty() && read.ec == std::errc() && read.ptr == last;

@@ -63,7 +63,7 @@ bool is_space(std::string_view character) {
   return text::is_python_space(text::code_point_at(character, 0).value);
 }
 
-// Words; with a limit the last part is the rest, from its first word on.
+// Words; with a limit the last part is the rest, from its first word to the end of the text.
 std::vector<std::string> split_at_space(std::string_view text, int64_t limit) {
   std::vector<std::string> parts;
   size_t at = 0;
@@ -76,7 +76,7 @@ std::vector<std::string> split_at_space(std::string_view text, int64_t limit) {
   };
   for (skip(true); at < text.size(); skip(true)) {
     if (static_cast<int64_t>(parts.size()) == limit) {
-      parts.push_back(strip(text.substr(at), kRight, Value()));
+      parts.emplace_back(text.substr(at));
       break;
     }
     const size_t begin = at;
@@ -94,7 +94,7 @@ std::vector<std::string> split_at_space_from_end(std::string_view text, int64_t 
     if (strip(text, kLeft, Value()).empty()) break;
     size_t begin = text.size();
     if (static_cast<int64_t>(parts.size()) == limit) {
-      begin = text.size() - strip(text, kLeft, Value()).size();
+      begin = 0;
     } else {
       while (begin > 0) {
         const size_t length = text::code_point_before(text, begin).length;
@@ -217,6 +217,8 @@ Result<Value> replace(const Call& call, std::string_view text, Meter& meter) {
 // startswith and endswith take one string or a tuple of them.
 Result<Value> affix(const Call& call, std::string_view text, Meter& meter) {
   const Value part = call.argument(0, "prefix");
+  if (call.arguments.size() > 1)
+    return meter.refuse(cat(call.name, "() of a part of a text"), call.offset);
   const Value::List all = part.is(Value::Kind::list) ? part.items() : Value::List{part};
   for (const Value& one : all) {
     if (!one.is(Value::Kind::string)) {
@@ -272,7 +274,8 @@ Result<Value> text_operation(const Call& call, const std::string& text, bool& kn
   }
   if (name == "lstrip") return meter.make(strip(text, kLeft, characters), call.offset);
   if (name == "rstrip") return meter.make(strip(text, kRight, characters), call.offset);
-  if (name == "lower" || name == "casefold") return meter.make(lower_text(text), call.offset);
+  if (name == "lower") return meter.make(lower_text(text), call.offset);
+  if (name == "casefold") return meter.make(lower_text(upper_text(text)), call.offset);
   if (name == "upper") return meter.make(upper_text(text), call.offset);
   if (name == "capitalize") return meter.make(capitalize(text), call.offset);
   if (name == "title") return meter.make(title_method(text), call.offset);

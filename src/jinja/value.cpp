@@ -155,6 +155,10 @@ bool Value::equals(const Value& other) const {
   }
 }
 
+bool Value::is_same(const Value& other) const {
+  return kind_ == other.kind_ && list_ == other.list_ && dict_ == other.dict_ && equals(other);
+}
+
 std::string dict_key(const Value& key) {
   if (key.is(Value::Kind::string)) return key.text();
   return "\xFF" + std::to_string(key.number());

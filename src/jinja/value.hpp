@@ -68,6 +68,7 @@ class Value {
 
   bool truthy() const;
   bool equals(const Value& other) const;       // the == of Python
+  bool is_same(const Value& other) const;      // its `is`; equal texts and numbers are the same
   int depth() const { return depth_; }         // levels of lists and dicts inside
   uint64_t weight() const { return weight_; }  // values inside; shared ones count each time
   // Contains a namespace or a function: neither may be stored where it could reach itself.

@@ -4,8 +4,8 @@
 
 namespace loom::core {
 
-LayerStats layer_stats(const Tensor& values) {
-  LayerStats s;
+ValueStats value_stats(const Tensor& values) {
+  ValueStats s;
   double sum = 0, squares = 0;
   bool any = false;
   for (int64_t r = 0; r < values.rows(); ++r) {

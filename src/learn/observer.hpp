@@ -9,14 +9,14 @@
 
 namespace loom::core {
 
-struct LayerStats {
+struct ValueStats {
   double mean = 0, std = 0, min = 0, max = 0;
   int64_t active = 0;  // |x| > 1e-6
   int64_t total = 0;
 };
 // Statistics of plain f32 values, summed in order in double precision. A value that is not finite
 // makes mean and std not finite, and does not count for min and max.
-LayerStats layer_stats(const Tensor& values);
+ValueStats value_stats(const Tensor& values);
 
 struct LayerEvent {
   Coord at;
@@ -25,7 +25,7 @@ struct LayerEvent {
   Tensor values;          // to be read during the call only
 };
 // Called on the thread that trains, in the order of computation. The stats are the observer's to
-// ask for: layer_stats(event.values).
+// ask for: value_stats(event.values).
 using LayerObserver = std::function<void(const LayerEvent&)>;
 
 }  // namespace loom::core

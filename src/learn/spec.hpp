@@ -1,5 +1,5 @@
-// The description of a training run as plain data: loss, clipping, rules. Optimizer and
-// schedule are those of the public options.
+// The description of a training run as plain data: loss, clipping, rules (option_structs.hpp).
+// Optimizer and schedule are those of the public options.
 #pragma once
 
 #include <optional>
@@ -8,88 +8,16 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "learn/option_structs.hpp"
 #include "loom/training_options.hpp"
 #include "ops/args.hpp"
 
 namespace loom::core {
 
-// A loss and its options. The row of the loss says which options it reads (learn/loss/loss.hpp).
-struct LossSpec {
-  Loss kind = Loss::mse;   // not automatic
-  float delta = 1.0f;      // huber
-  float smoothing = 0.0f;  // softmax_ce: share of the target spread over all classes
-  float gamma = 2.0f;      // focal: how much values that are right already count less
-  float alpha = -1.0f;     // focal: weight of targets 1, those of 0 have the rest; below 0: none
-  float quantile = 0.5f;   // quantile: share of the targets below the prediction
-  // softmax_ce: widths of heads that are side by side in a row of the prediction, each with its own
-  // target. If empty, there is one head.
-  std::vector<int64_t> heads;
-
-  int64_t blank = 0;  // ctc: the class that says nothing
-
-  float margin = 1.0f;           // triplet, contrastive
-  float temperature = 0.1f;      // infonce
-  bool all_triplets = false;     // triplet: the mean over all, not the hardest of each anchor
-  bool cross_view_only = false;  // pairs(): rows of a sample are compared with other ones alone
-
-  // Properties of the row. A target of sequence() belongs to all rows of a sample, one of pairs()
-  // to two rows of a batch; other targets belong to a row.
-  bool sequence() const;
-  bool pairs() const;
-  bool has_classes() const;         // outputs are logits of classes, targets labels or shares
-  bool has_binary_targets() const;  // targets are 0 or 1, and an output above 0 says 1
-};
 // Loss::automatic.
 constexpr Loss default_loss(bool has_labels) {
   return has_labels ? Loss::cross_entropy : Loss::mse;
 }
-
-struct ClipSpec {
-  Clip kind = Clip::none;
-  float limit = 1.0f;
-};
-// Normal noise on gradients, after clipping: of update t, from 0, with deviation std / (1 +
-// t)^(fade / 2) (Neelakantan et al., 2015, with fade 0.55).
-struct NoiseSpec {
-  double std = 0;  // 0 if unknown
-  double fade = 0;
-  double deviation(int64_t t) const;
-};
-
-// Averages of the weights and of what layers keep beside them (means of BatchNorm), which are what
-// is evaluated and saved. decay: of an exponential average over all updates, a += (1 - decay) (w -
-// a), which begins as the weights after the first one. from: the mean over the ends of all epochs
-// from that one on (stochastic weight averaging, Izmailov et al., 2018). At most one of them.
-struct AverageSpec {
-  double decay = 0;
-  int64_t from = 0;
-  bool any() const { return decay > 0 || from > 0; }
-};
-
-// The options of a rule. learn/rules/signals.hpp describes where cells get their signal from.
-struct RuleSpec {
-  Rule kind = Rule::back_propagation;
-  float beta = 0.6f;  // of rules that read it: share of the way to the target, (0, 1]
-  // Link budgets (learn/rules/budgets.hpp): blocks with a budget below the gate learn nothing,
-  // others at the rate of their budget. 0 disables budgets. The default is that of the rule.
-  std::optional<float> gate = {};
-  float noise = 0.1f;          // dtp: deviation of what inverses learn to take away
-  float inverse_rate = 2e-3f;  // dtp: rate of the inverses, which RMSprop trains
-  float threshold = 2.0f;      // forward_forward: goodness that parts right labels from wrong
-  float label_scale = 1.0f;    // forward_forward: deviation of the pattern of a label
-  float temperature = 0.0f;    // forward_forward: of the goodness; 0 takes the width of a layer
-  bool stats = false;          // TrainStep::link_stats() is wanted
-
-  bool has_beta() const;  // the row of the rule reads it: learn/rules/rule.hpp
-  float min_budget() const;
-  bool has_budgets() const { return min_budget() > 0; }
-};
-
-// Every so many updates slow weights s += share (w - s), and w becomes s (Zhang et al., 2019).
-struct LookaheadSpec {
-  int64_t every = 0;  // 0 disables it
-  double share = 0.5;
-};
 
 // A step is an update. With TrainStepOptions::accumulate it takes several batches, and the last of
 // an epoch takes those that are left. Let s be the steps since the end of the warm-up, and n those

@@ -25,7 +25,7 @@ std::vector<int64_t> order_of(int64_t n, bool shuffle, uint64_t seed, int64_t ep
 
 // L-BFGS compares gradients of one function at several places: batches of other samples would each
 // be another function.
-Status check_full_batches(const TrainerOptions& o, int64_t samples) {
+Status check_full_batches(const TrainerSpec& o, int64_t samples) {
   const int64_t steps = (samples + o.batch - 1) / o.batch;
   const loom::OptimizerKind kind = o.step.optimizer.kind;
   if (!optimizer_def(kind).all_samples || o.step.accumulate % steps == 0) return {};
@@ -242,7 +242,7 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
-                                const TrainerOptions& options, const Ops& ops, ThreadPool& pool) {
+                                const TrainerSpec& options, const Ops& ops, ThreadPool& pool) {
   LOOM_TRY(data.check());
   if (options.batch < 1) return invalid(cat("batch is ", options.batch, ", must be at least 1"));
   LOOM_TRY(check_full_batches(options, data.samples));

@@ -16,7 +16,7 @@
 
 namespace loom::core {
 
-struct TrainerOptions {
+struct TrainerSpec {
   TrainStepOptions step;
   Schedule schedule;
   double rate = 1e-3;  // learning rate at the start of the schedule
@@ -41,7 +41,7 @@ struct Evaluation {
   // Share of labels that have the largest value; of ctc that of samples that are spelled right,
   // of embeddings that of samples whose nearest other one has their label.
   std::optional<double> accuracy;
-  std::vector<MetricValue> metrics;  // of TrainerOptions::metrics; Trainer::epoch() alone
+  std::vector<MetricValue> metrics;  // of TrainerSpec::metrics; Trainer::epoch() alone
 };
 
 struct EpochReport {
@@ -77,7 +77,7 @@ class Trainer {
   // `grid` is finalized for batches of options.batch samples of data.sample. Weights start from
   // options.seed.
   static Result<Trainer> create(const GridSpec& grid, const Dataset& data,
-                                const TrainerOptions& options, const Ops& ops, ThreadPool& pool);
+                                const TrainerSpec& options, const Ops& ops, ThreadPool& pool);
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();

@@ -24,7 +24,7 @@ struct BatchBegun {
 };
 
 struct Trainer::Impl {
-  TrainerOptions options;
+  TrainerSpec options;
   std::unique_ptr<Network> network;
   std::optional<TrainStep> step;
   Forward forward;

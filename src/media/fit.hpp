@@ -11,14 +11,12 @@
 #include <span>
 #include <string_view>
 
+#include "loom/picture_fit.hpp"
 #include "media/picture.hpp"
 
 namespace loom::core {
 
-// How an image of another aspect ratio is fitted: `crop` fills the input and cuts off the rest,
-// equally on both sides (ImageOps.fit); `stretch` changes the proportions; `pad` shows all of it,
-// between black bars.
-enum class PictureFit : uint8_t { crop, stretch, pad };
+// `crop` is ImageOps.fit: it cuts off the same at both sides.
 std::string_view picture_fit_name(PictureFit fit);
 Result<PictureFit> parse_picture_fit(std::string_view name);
 

@@ -120,7 +120,7 @@ static constexpr core::OptionRow kMergeOptions[] = {
      {0, 1, false, false}, "", "method=slerp",
      [](void* o) -> OptionValue { return &static_cast<MergeOptions*>(o)->t; }},
     {"seed", "seed", "", "", "seed",
-     "Seed of the values that dare drops.",
+     "Seed of the values that dare drops; of the program also those that uniform takes.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<MergeOptions*>(o)->seed; }},
 };

@@ -220,4 +220,37 @@ std::string describe(const GenerateOptions& options) {
   return core::describe_options(list_options(options));
 }
 
+static constexpr core::OptionRow kPerplexityOptions[] = {
+    {"window", "window", "", "Windows", "int",
+     "Length of a window; each is read without earlier context; 1 to 16777216 predictions.",
+     {1, 16777216, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<PerplexityOptions*>(o)->window; }},
+    {"limit", "limit", "", "Windows", "int",
+     "Largest number, in whole windows; 0 is all; 0 or more predictions.",
+     {0, kInfinity, false, true}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<PerplexityOptions*>(o)->limit; }},
+};
+Status set_option(PerplexityOptions& options, std::string_view name, std::string_view text) {
+  return core::set_option(kPerplexityOptions, &options, name, text);
+}
+Status set_flag(PerplexityOptions& options, std::string_view flag,
+                const std::vector<std::string>& values) {
+  return core::set_flag(kPerplexityOptions, &options, flag, values);
+}
+Result<std::string> option_text(const PerplexityOptions& options, std::string_view name) {
+  return core::option_text(kPerplexityOptions, &options, name);
+}
+std::vector<std::string> idle_options(const PerplexityOptions& options) {
+  return core::idle_options(kPerplexityOptions, &options, &core::kUsual<PerplexityOptions>);
+}
+std::vector<OptionInfo> list_options(const PerplexityOptions& options) {
+  return core::list_options(kPerplexityOptions, &options);
+}
+Status check_options(const PerplexityOptions& options) {
+  return core::check_options(core::kLimits<kPerplexityOptions>, &options);
+}
+std::string describe(const PerplexityOptions& options) {
+  return core::describe_options(list_options(options));
+}
+
 }  // namespace loom

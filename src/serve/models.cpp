@@ -66,19 +66,28 @@ Status Models::keep_first(std::optional<Model> model) {
   if (!model.has_value()) {
     LOOM_ASSIGN(model, slot.entry.load());
   }
-  ServiceOptions options = options_.service;
-  options.name = slot.entry.name;
   LOOM_ASSIGN(std::unique_ptr<Service> service,
-              Service::create(std::move(*model), options, request_metrics_));
+              Service::create(std::move(*model), options_of(slot.entry), request_metrics_));
   const std::lock_guard lock(mutex_);
   slot.bytes = bytes_of(*service);
   slot.service = std::move(service);
   slot.state = State::loaded;
   slot.used = now();
-  if (slot.entry.load && options_.sleep_seconds >= 0)
-    slot.expires = slot.used + std::chrono::seconds(options_.sleep_seconds);
+  if (slot.entry.load && options_.keep_seconds >= 0)
+    slot.expires = slot.used + std::chrono::seconds(options_.keep_seconds);
   changed_.notify_all();
   return {};
+}
+
+ServiceOptions Models::options_of(const ModelEntry& entry) const {
+  ServiceOptions options = options_.service;
+  options.name = entry.name;
+  options.settings = entry.settings;
+  if (!entry.settings.defaults.empty()) options.defaults = entry.settings.defaults;
+  ModelSessionOptions& session = options.scheduler.session;
+  if (entry.settings.context > 0) session.context = entry.settings.context;
+  if (entry.settings.chunk > 0) session.chunk = entry.settings.chunk;
+  return options;
 }
 
 // Finds a model by its name, without ":latest" or the file ending.
@@ -114,8 +123,7 @@ void Models::release(Slot& slot, bool touch) {
   slot.touched = slot.touched || touch;
   if (--slot.users > 0) return;
   const int64_t asked = slot.service->take_keep_alive();
-  int64_t keep = seconds_kept();
-  if (asked != Service::kUnsaid && !single()) keep = asked;
+  int64_t keep = asked != Service::kUnsaid ? asked : options_.keep_seconds;
   if (!slot.entry.load) keep = -1;
   if (slot.touched || asked != Service::kUnsaid) {
     slot.used = now();
@@ -146,9 +154,9 @@ void Models::with(const std::string& name, std::function<void(Result<Use>)> then
 }
 
 Status Models::unload(const std::string& name) {
-  if (single()) return unsupported("the only model of a server stays in memory");
   const std::lock_guard lock(mutex_);
   LOOM_ASSIGN(Slot * slot, find(name));
+  if (!slot->entry.load) return unsupported("this model cannot be loaded again, so it stays");
   slot->expires = now();
   if (slot->service != nullptr) slot->service->keep_alive(0);
   changed_.notify_all();
@@ -159,8 +167,9 @@ std::vector<Models::Row> Models::list() {
   const std::lock_guard lock(mutex_);
   std::vector<Row> out;
   for (const auto& slot : slots_) {
-    Row row{slot->entry.name, slot->state,         slot->bytes,     -1,
-            nullptr,          slot->entry.aliases, slot->entry.tags};
+    Row row{
+        slot->entry.name, slot->state,         slot->bytes,      -1,
+        nullptr,          slot->entry.aliases, slot->entry.tags, slot->entry.settings.parameters};
     if (slot->users == 0 && slot->expires != Clock::time_point::max()) {
       row.expires = unix_seconds() +
                     std::chrono::duration_cast<std::chrono::seconds>(slot->expires - now()).count();
@@ -343,8 +352,7 @@ void Models::load_next(Lock& lock) {
     }
     slot.state = State::loading;
     lock.unlock();
-    ServiceOptions options = options_.service;
-    options.name = slot.entry.name;
+    const ServiceOptions options = options_of(slot.entry);
     try {
       Result<Model> model = slot.entry.load();
       made = model.ok() ? Service::create(std::move(*model), options, request_metrics_)

@@ -1,6 +1,7 @@
 // The models of a server: the list, which of them are in memory, and their users. A model is loaded
 // on the first request for it. It is unloaded after a time without requests, or when another needs
 // its memory: the least recently used one first. A model in use stays.
+// A model without ModelEntry::load cannot be loaded again and stays.
 //
 // One thread loads and unloads. A Service is never destroyed on its own threads, whichever thread
 // releases it last.
@@ -26,15 +27,14 @@ struct ModelEntry {
   int64_t bytes = 0;                    // estimated memory, from its file
   std::vector<std::string> aliases{};   // additional names
   std::vector<std::string> tags{};      // labels for clients, without meaning here
+  ModelSettings settings{};             // of a Modelfile
 };
 
 struct ModelsOptions {
-  ServiceOptions service;      // for each; its name is that of the entry
-  int64_t most = 3;            // in memory at the same time; 0 means no limit
-  int64_t memory = 0;          // bytes of weights and sessions together; 0 means no limit
-  int64_t keep_seconds = 300;  // after the last request; -1 means forever
-  // The same for the only model of a server, which can be loaded again; -1 means forever.
-  int64_t sleep_seconds = -1;
+  ServiceOptions service;             // for each; its name is that of the entry
+  int64_t most = 3;                   // in memory at the same time; 0 means no limit
+  int64_t memory = 0;                 // bytes of weights and sessions together; 0 means no limit
+  int64_t keep_seconds = 300;         // after the last request; -1 means forever
   std::optional<Engine> memory_of{};  // its memory limit covers requests
 };
 
@@ -50,6 +50,7 @@ class Models {
     int64_t expires = -1;  // seconds since 1970; -1 means never, or in use
     Use service;           // null if not loaded
     std::vector<std::string> aliases{}, tags{};
+    std::string parameters{};  // of ModelSettings
   };
   // Posts the continuation after loading to a thread that computes no texts.
   using Post = std::function<void(std::function<void()>)>;
@@ -68,7 +69,8 @@ class Models {
   // those of loading.
   void with(const std::string& name, std::function<void(Result<Use>)> then,
             std::function<bool()> is_cancelled);
-  // Unloads it after its last use. Errors: not_found; unsupported (the only one, which stays).
+  // Unloads it after its last use. Errors: not_found; unsupported (one that cannot be loaded
+  // again).
   Status unload(const std::string& name);
 
   // All of them, in the order of the entries; does not extend their life.
@@ -123,7 +125,7 @@ class Models {
   void unload(Slot& slot, Lock& lock);
   bool make_room(const Slot& requested, Lock& lock);
   Clock::time_point now() const { return options_.service.clock(); }
-  int64_t seconds_kept() const { return single() ? options_.sleep_seconds : options_.keep_seconds; }
+  ServiceOptions options_of(const ModelEntry& entry) const;
   void load_next(Lock& lock);
   Clock::time_point next_expiry() const;
   int64_t bytes_in_use() const;

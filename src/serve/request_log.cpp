@@ -32,6 +32,12 @@ class LoggedReply final : public HttpReply {
     report_field("bytes", bytes);
     finish(gone ? 499 : status);
   }
+  void send_pieces(int status, HttpHeaders headers, uint64_t bytes, HttpPieces next) override {
+    const bool gone = reply_->gone();
+    reply_->send_pieces(status, std::move(headers), bytes, std::move(next));
+    report_field("bytes", static_cast<int64_t>(bytes));
+    finish(gone ? 499 : status);
+  }
   void begin(int status, HttpHeaders headers) override {
     status_ = status;
     reply_->begin(status, std::move(headers));

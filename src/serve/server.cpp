@@ -12,6 +12,7 @@
 #include "serve/http/http_head.hpp"
 #include "serve/http/http_reply.hpp"
 #include "serve/model_files.hpp"
+#include "serve/static/site.hpp"
 
 namespace loom::core {
 namespace {
@@ -50,6 +51,9 @@ class ForOrigin final : public ForwardingReply {
       : ForwardingReply(std::move(reply)), origin_(origin) {}
   void send(int status, HttpHeaders headers, std::string body) override {
     reply_->send(status, with_origin(std::move(headers)), std::move(body));
+  }
+  void send_pieces(int status, HttpHeaders headers, uint64_t bytes, HttpPieces next) override {
+    reply_->send_pieces(status, with_origin(std::move(headers)), bytes, std::move(next));
   }
   void begin(int status, HttpHeaders headers) override {
     reply_->begin(status, with_origin(std::move(headers)));
@@ -212,7 +216,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServer
 
 Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> models,
                                                     const LlmServerOptions& options) {
-  if (models.empty()) return invalid("there are no models to serve");
+  if (models.empty() && options.site.empty()) return invalid("there are no models to serve");
   return start(std::move(models), std::nullopt, options);
 }
 
@@ -222,15 +226,22 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
   std::vector<std::string> addresses = options.more_addresses;
   addresses.push_back(options.address);
   for (const std::string& address : addresses) {
-    if (!is_number(address) || is_loopback(address) || !options.keys.empty()) continue;
+    const bool needs_key = !entries.empty() && options.keys.empty();
+    if (!is_number(address) || is_loopback(address) || !needs_key) continue;
     return invalid(cat("others can reach ", printable(address),
                        ": give keys with --api-key-file or LOOM_API_KEY, or listen at 127.0.0.1"));
   }
   std::unique_ptr<LlmServer> made(new LlmServer(options));
   LlmServer* server = made.get();
-  add_routes(server->routes_);
-  server->add_openapi();
+  if (!entries.empty()) {
+    add_routes(server->routes_);
+    server->add_openapi();
+  }
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
+  if (!options.site.empty()) {
+    std::erase_if(server->routes_, [](const Route& r) { return r.part == "page"; });
+    LOOM_TRY(add_site(server->routes_, options.site));
+  }
   guard_mapped_files();
   // Opens the port first: an error should appear before the model takes its memory.
   LOOM_ASSIGN(server->http_, HttpServer::listen(
@@ -243,8 +254,8 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
                                  }));
   for (const std::string& address : options.more_addresses) LOOM_TRY(server->http_->also(address));
   server->http_->use_tls(options.tls);
-  ModelsOptions models{options.service,      options.models_most,   options.models_memory,
-                       options.keep_seconds, options.sleep_seconds, options.http.memory};
+  ModelsOptions models{options.service, options.models_most, options.models_memory,
+                       options.keep_seconds, options.http.memory};
   server->models_ = Models::create(std::move(entries), models,
                                    [server](auto what) { server->small_.add(std::move(what)); });
   if (server->models_->single()) LOOM_TRY(server->models_->keep_first(std::move(model)));

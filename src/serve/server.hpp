@@ -30,11 +30,12 @@ struct LlmServerOptions {
   // Web origins that may send requests; "*": all, "localhost": those of this machine, at any port.
   std::vector<std::string> origins;
   std::vector<std::string> without;  // disabled parts: "page", "slots", "metrics"
-  TlsContext tls{};                  // null means TCP is not encrypted
+  std::string
+      site{};        // a folder of static files in place of the page (static/site.hpp); empty: none
+  TlsContext tls{};  // null means TCP is not encrypted
   HttpLimits http;
   ServiceOptions service;                                          // for each model
   int64_t models_most = 3, models_memory = 0, keep_seconds = 300;  // as in ModelsOptions
-  int64_t sleep_seconds = -1;                                      // likewise
   LogLine log{};                                                   // null disables the log
 };
 
@@ -44,7 +45,8 @@ class LlmServer {
   // for the sessions; invalid_argument (an address that is not loopback without a key; defaults
   // that are not request fields).
   static Result<std::unique_ptr<LlmServer>> start(Model model, const LlmServerOptions& options);
-  // For several models, which are loaded on request; a single one is loaded now and stays.
+  // For several models, which are loaded on request; a single one is loaded now and stays. Without
+  // models only the site is served, and needs no key.
   static Result<std::unique_ptr<LlmServer>> start(std::vector<ModelEntry> models,
                                                   const LlmServerOptions& options);
   ~LlmServer();

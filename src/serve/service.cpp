@@ -219,13 +219,28 @@ Status Service::set_defaults(TextRequest& request) const {
   struct Defaults {
     TextRequest text;
   };
-  static const std::vector<BodyField<Defaults>> fields = text_defaults<Defaults>();
+  static const std::vector<BodyField<Defaults>> fields = [] {
+    std::vector<BodyField<Defaults>> all = text_defaults<Defaults>();
+    add_llama_fields<Defaults>(all);
+    return all;
+  }();
   request.options.shift_context = options_.context_shift;
   if (!defaults_.is_object()) return {};
   Defaults taken{std::move(request)};
   const Status status = take_fields<Defaults>(defaults_, fields, true, taken);
   request = std::move(taken.text);
   return status;
+}
+
+std::vector<ChatTurn> Service::with_own_turns(const std::vector<ChatTurn>& turns) const {
+  std::vector<ChatTurn> out = turns;
+  const bool has_system = !out.empty() && out.front().role == "system";
+  if (!has_system && !options_.settings.system.empty())
+    out.insert(out.begin(), {.role = "system", .content = options_.settings.system});
+  const bool first = !out.empty() && out.front().role == "system";
+  out.insert(out.begin() + (first ? 1 : 0), options_.settings.messages.begin(),
+             options_.settings.messages.end());
+  return out;
 }
 
 Status Service::writes() const {

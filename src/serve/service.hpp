@@ -116,6 +116,15 @@ struct SlotFiles {
   int64_t most = 64;   // maximum number of files in it
 };
 
+// Settings of one model, from a Modelfile. They apply to requests that do not say otherwise.
+struct ModelSettings {
+  std::string modelfile, parameters, license;  // texts for clients
+  std::string system;                          // of chats without a system turn
+  std::vector<ChatTurn> messages{};            // turns before those of each chat
+  std::string defaults;                        // in the place of ServiceOptions::defaults, if set
+  int64_t context = 0, chunk = 0;              // of its sessions; 0 means the server's
+};
+
 struct ServiceOptions {
   std::string name;     // of the model, for clients
   std::string version;  // of the engine
@@ -135,6 +144,8 @@ struct ServiceOptions {
   // A JSON object of variables for chat templates, unless a request overrides them:
   // {"enable_thinking": false}. Empty means none.
   std::string variables;
+  ModelSettings settings{};  // of the model
+  bool on_gpu = false;       // the engine computes on a GPU
 };
 
 std::string new_id(std::string_view prefix);
@@ -154,6 +165,10 @@ class Service {
   bool verbose() const { return options_.verbose; }
   const SlotFiles& slot_files() const { return options_.slots; }
   const std::string& variables() const { return options_.variables; }
+  const ModelSettings& settings() const { return options_.settings; }
+  bool on_gpu() const { return options_.on_gpu; }
+  // A chat with the system text and the messages of settings().
+  std::vector<ChatTurn> with_own_turns(const std::vector<ChatTurn>& turns) const;
   // Identifies everything besides the request that affects the bits of a text: the weights, their
   // dtype and the numerics contract.
   const std::string& fingerprint() const { return fingerprint_; }

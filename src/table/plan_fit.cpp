@@ -216,7 +216,11 @@ Status fit_plan(const Table& table, const std::vector<bool>& trains, int64_t one
     LOOM_TRY(check_scale(table, out));
   }
   if (plan.width() > 0) return {};
-  return invalid("has no column that can be an input", table.path);
+  std::string why = "has no column that can be an input";
+  for (const TableColumn& c : plan.columns) {
+    if (c.role == ColumnRole::dropped) why += cat("; '", printable(c.name), "': ", c.reason);
+  }
+  return invalid(why, table.path);
 }
 
 }  // namespace loom::core

@@ -62,8 +62,12 @@ std::string name_of(std::string_view cell, int64_t column) {
 }
 
 Error width_error(const Pass& pass, int64_t cells, int64_t columns, const std::string& where) {
-  return bad_file(cat("row ", pass.row() + 1, " has ", cells, " cells, the first row has ", columns,
-                      "; if the separator is another one, give --separator"),
+  const bool more = cells > columns;
+  const std::string_view remedy = columns == 1 ? "if the separator is another one, give --separator"
+                                  : more       ? "put cells that contain the separator in quotes"
+                                               : "complete the row, or remove it";
+  return bad_file(cat("row ", pass.row() + 1, " has ", more ? "at least " : "", cells,
+                      " cells, the first row has ", columns, "; ", remedy),
                   where, static_cast<int64_t>(pass.cell.offset));
 }
 

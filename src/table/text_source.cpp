@@ -151,6 +151,9 @@ Result<ByteSource> decode_text(ByteSource source, std::string_view encoding,
   if (is_utf16(head) && form != Encoding::windows1252)
     form = is_big(text_of(head)) ? Encoding::utf16_big : Encoding::utf16_little;
   if (form == Encoding::utf8) {
+    const std::string_view start = text_of(head.first(std::min<size_t>(head.size(), 1024)));
+    if (start.find('\0') != std::string_view::npos)
+      return bad_file("is not a table: it has bytes that no text has", where);
     LOOM_ASSIGN(const bool plain, is_utf8(source));
     if (plain) {
       source.rewind();

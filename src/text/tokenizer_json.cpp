@@ -55,6 +55,8 @@ static Result<TokenizerSpec> read_root(const Node& root) {
 
 Result<TokenizerSpec> parse_tokenizer_json(std::string_view json, const std::string& where) {
   LOOM_ASSIGN(const JsonValue value, parse_json(json, where));
+  if (value.find("loom") != nullptr && value.find("cells") != nullptr)
+    return bad_file("describes a network, not a tokenizer", where);
   return text::read_root(text::Node(value, where, ""));
 }
 

@@ -33,6 +33,7 @@ struct TrainedModel {
   std::optional<SplitRecord> split = {};
   std::optional<MediaReading> media = {};  // how its images or sounds were read
   TableColumns columns = {};               // of the table that it was trained with
+  std::string recipe = {};                 // epochs and options of training, a JSON object
 };
 
 // The averages of the weights, where the trainer keeps some. A name that ends in .entity: the
@@ -65,8 +66,7 @@ Status load_weights(const WeightSource& source, Trainer& trainer);
 Result<std::string> hash_weights(Trainer& trainer);
 
 // Everything that decides the bits of a run, besides the network: a flat object.
-JsonValue run_options(const TrainerOptions& options, const Dataset& train,
-                      const Dataset& validation);
+JsonValue run_options(const TrainerSpec& options, const Dataset& train, const Dataset& validation);
 
 struct RecordedRun {
   JsonValue options;  // of run_options()

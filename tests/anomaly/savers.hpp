@@ -75,7 +75,7 @@ inline Status verify_text(const std::string& path) {
 struct Runs {
   TrainedModel model{*build_mlp({2, 2, {5}, "tanh"}), DType::f32, {}, {}, {}};
   Dataset data;
-  TrainerOptions options;
+  TrainerSpec options;
   ThreadPool pool{1};
   std::vector<std::unique_ptr<Trainer>> trainers;
   RecordedRun run;

@@ -24,7 +24,7 @@ TEST_P(TrainerStart, OfAFreshNetworkHasTheBitsOfTheTrainerBelow) {
   const loom::Dataset data = loom::Dataset::from_arrays(loom::Tensor::view(x.data(), {40, 6}),
                                                         loom::Tensor::view(y.data(), {40, 1}))
                                  .or_exit();
-  TrainerOptions below;
+  core::TrainerSpec below;
   below.dtype = static_cast<DType>(GetParam());
   below.seed = below.step.seed = 3;
   below.epochs = 3;

@@ -153,7 +153,7 @@ TEST(GoldenRefusal, SaysWhatAFormatCannotHold) {
   for (const Case& c : cases) {
     SCOPED_TRACE(cat(c.from, " to ", c.to));
     const TemporaryFolder folder;
-    ConvertOptions options;
+    WriteOptions options;
     if (*c.dtype != 0) options.dtype = parse_dtype(c.dtype).value();
     ThreadPool pool(1);
     const Status written = write_model(folder.path(c.to), *opened(golden(c.from)), options, pool);
@@ -184,7 +184,7 @@ TEST(GoldenRefusal, SaysWhatIsLeftOut) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(cat(c.from, " to ", c.to));
-    ConvertOptions options;
+    WriteOptions options;
     options.with_weights = c.with_weights;
     EXPECT_EQ(left_out(c.to, *opened(golden(c.from)), options), c.lines);
   }

@@ -109,7 +109,7 @@ inline void expect_same_bits(const NamedValues& found, const NamedValues& expect
 
 // Converts a golden file, and returns the path of the result.
 inline std::string converted(const TemporaryFolder& folder, std::string_view from,
-                             std::string_view to, ConvertOptions options = {}) {
+                             std::string_view to, WriteOptions options = {}) {
   options.with_weights = true;
   const auto model = opened(golden(from));
   ThreadPool pool(1);

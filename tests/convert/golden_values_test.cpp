@@ -67,7 +67,7 @@ TEST(GoldenNetwork, InAFloatTypeIsRoundedAsByNumpy) {
   const TemporaryFolder folder;
   for (const std::string_view name : {"f64", "f32", "f16", "bf16"}) {
     SCOPED_TRACE(name);
-    ConvertOptions options;
+    WriteOptions options;
     options.dtype = parse_dtype(name).value();
     const std::string path = converted(folder, "net.npz", cat(name, ".entity"), options);
     const std::vector<float> found = find_values(parameters_of(path), kFirst);
@@ -97,7 +97,7 @@ TEST(GoldenNetwork, InAnyNumberTypeIsOffByHalfAStepAtMost) {
   constexpr size_t kCols = 4;
   for (const auto& [name, bound] : kTypeErrors) {
     SCOPED_TRACE(name);
-    ConvertOptions options;
+    WriteOptions options;
     options.dtype = parse_dtype(name).value();
     const std::string path = converted(folder, "net.npz", cat(name, ".entity"), options);
     const std::vector<float> found = find_values(parameters_of(path), kLast);
@@ -113,7 +113,7 @@ TEST(GoldenNetwork, InAnyNumberTypeIsOffByHalfAStepAtMost) {
 
 TEST(GoldenNetwork, ARuleDecidesBeforeTheTypeOfTheOthers) {
   const TemporaryFolder folder;
-  ConvertOptions options;
+  WriteOptions options;
   options.dtype = DType::f16;
   options.rules = {{"(0, 0, 1, *", DType::f32}, {"*", DType::bf16}};
   const NamedValues found = parameters_of(converted(folder, "net.npz", "to.entity", options));
@@ -200,7 +200,7 @@ TEST(GoldenDecoder, IsPackedInAGgufAsWellAsByTheGgufPackage) {
   const std::vector<float> exact = find_values(golden_values("llama.gguf"), kValueMatrix);
   for (const auto& [name, rms] : facts.find("rms")->members()) {
     SCOPED_TRACE(name);
-    ConvertOptions options;
+    WriteOptions options;
     options.dtype = parse_dtype(name).value();
     const std::string path = converted(folder, "llama.gguf", cat(name, ".gguf"), options);
     const std::vector<float> found = find_values(parameters_of(path), kValueMatrix);

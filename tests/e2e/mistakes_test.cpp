@@ -49,7 +49,8 @@ std::string answer_of(const Mistake& mistake) {
   fs::create_symlink(loom_test::source_path("examples/data/digits.gz"), to / "digits.gz");
   for (const char* labels : {"digit-labels.gz", "digits-test.gz"})
     fs::create_symlink(loom_test::source_path(std::string("examples/data/") + labels), to / labels);
-  const Ran ran = run_loom(mistake.line.substr(5), "cd '" + folder.path() + "' && HOME=/nowhere ");
+  const Ran ran = run_loom(mistake.line.substr(5),
+                           "cd '" + folder.path() + "' && HOME=/nowhere HF_HUB_OFFLINE=1 ");
   std::string error;
   for (size_t at = 0; at < ran.err.size() && error.empty();) {
     const size_t end = std::min(ran.err.find('\n', at), ran.err.size());

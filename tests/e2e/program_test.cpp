@@ -221,12 +221,63 @@ TEST_F(Program, InfoTellsOfTheTraining) {
       0);
   const std::string text = run_loom("info " + at("n.entity")).out;
   for (const char* line : {"\nclasses         a, b\n", "\nnormalization   of the inputs",
-                           "\nsplit           --split 0.8 --seed 3\n", "\nloss            "})
+                           "\nsplit           --split 0.8 --seed 3\n", "\nloss            ",
+                           "\nrecipe          1 epoch, batch 32, optimizer adam, rate 0.002, "
+                           "schedule cosine, seed 3, normalize standard\n"})
     EXPECT_THAT(text, HasSubstr(line));
   const std::string json = run_loom("info --json " + at("n.entity")).out;
   EXPECT_THAT(json, HasSubstr("\"classes\":[\"a\",\"b\"]"));
   EXPECT_THAT(json, HasSubstr("\"split\":{\"share\":0.8,\"seed\":3,\"shuffle\":true}"));
+  EXPECT_THAT(json, HasSubstr("\"recipe\":{\"epochs\":1,\"batch\":32,\"optimizer\":\"adam\""));
   EXPECT_THAT(run_loom("info " + at("net.json")).out, Not(HasSubstr("\nloss ")));
+}
+
+TEST_F(Program, TheRecipeAndThePlanOfATableAreInEveryFormat) {
+  folder_.write("t.csv", "size,town,price\n1,a,10\n2,b,21\n3,a,33\n4,b,39\n5,a,52\n6,b,61\n");
+  const std::string net = at("t.entity");
+  ASSERT_EQ(run_loom("train " + at("t.csv") + " --target price --epochs 2 -o " + net).code, 0);
+  const std::string recipe = "\"recipe\":{\"epochs\":2,";
+  for (const char* name : {"t.safetensors", "u.entity", "t.onnx"}) {
+    ASSERT_EQ(run_loom("convert " + net + " " + at(name)).code, 0);
+    const std::string json = run_loom("info --json " + at(name)).out;
+    EXPECT_THAT(json, HasSubstr(recipe)) << name;
+    EXPECT_THAT(json, HasSubstr("\"table\":{")) << name;
+    EXPECT_THAT(json, HasSubstr("\"name\":\"town\"")) << name;
+  }
+}
+
+TEST_F(Program, ADashIsStandardInputAndOutput) {
+  const std::string net = at("n.entity"), rows = "1,2\n3,4\n5,1\n";
+  ASSERT_EQ(run_loom(train("--epochs 1 -o " + net)).code, 0);
+  folder_.write("rows.csv", rows);
+  const std::string answers = run_loom("predict " + net + " " + at("rows.csv")).out;
+  EXPECT_THAT(answers, StartsWith("label\n"));
+  EXPECT_EQ(run_loom("predict " + net + " - -o -", "", rows).out, answers);
+  const std::string ticks = run_loom("mesh run " + net + " - --stream", "", rows).out;
+  EXPECT_THAT(ticks, StartsWith("1,"));
+  const std::string three =
+      run_loom("mesh run " + net + " " + at("rows.csv") + " --ticks 3 -o -").out;
+  EXPECT_EQ(ticks, three);
+  const Ran refused = run_loom("train " + at("net.json") + " " + at("d.csv") + " -o -");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("not to standard output"));
+}
+
+// 70 samples are a batch of 64 and a padded one.
+TEST_F(Program, TheScatterPlotHasAPointForEachSample) {
+  std::string csv = "x,y\n";
+  for (int i = 0; i < 70; ++i) csv += std::to_string(i % 9) + "." + std::to_string(i) + ",0.5\n";
+  folder_.write("p.csv", csv);
+  const std::string net = at("p.entity");
+  ASSERT_EQ(run_loom("new mlp --in 1 --hidden 2 --out 1 -o " + at("p.json")).code, 0);
+  ASSERT_EQ(run_loom("train " + at("p.json") + " " + at("p.csv") + " --epochs 1 -o " + net).code,
+            0);
+  ASSERT_EQ(run_loom("eval " + net + " " + at("p.csv") + " --plot " + at("p.svg")).code, 0);
+  const std::string svg = folder_.read("p.svg");
+  size_t points = 0;
+  for (size_t i = svg.find("<circle"); i != std::string::npos; i = svg.find("<circle", i + 1))
+    ++points;
+  EXPECT_EQ(points, 70u);
 }
 
 // Labels of the vertical axis, from the bottom.

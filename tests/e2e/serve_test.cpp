@@ -16,14 +16,15 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string kStories = loom_test::source_path("models/stories.entity");
+const std::string kServedModel = loom_test::source_path("models/stories.entity");
 
 // The program in the background, at a free port.
 class Server {
  public:
   explicit Server(const std::string& flags, const std::string& before = "") {
     const std::string command = before + " exec '" + loom_test::program_path() + "' serve " +
-                                kStories + " --port 0 " + flags + " 2>" + folder_.path() + "/err";
+                                kServedModel + " --port 0 " + flags + " 2>" + folder_.path() +
+                                "/err";
     pipe_ = popen(("echo $$; " + command).c_str(), "r");
     pid_ = std::atoi(line().c_str());
     address_ = line();
@@ -100,6 +101,45 @@ TEST(ServeVerb, KeysComeFromAFileOrTheEnvironment) {
   EXPECT_EQ(ask(server.port(), "GET", "/v1/models").status, 401);
 }
 
+TEST(ServeVerb, PsListsTheModelsAndStopUnloadsThem) {
+  Server server("--quiet --keep-alive 1h", "LOOM_API_KEY=secret");
+  const std::string at = " --port " + std::to_string(server.port());
+  const std::string key = "LOOM_API_KEY=secret";
+  const Ran ps = run_loom("ps" + at, key);
+  EXPECT_EQ(ps.code, 0) << ps.err;
+  EXPECT_THAT(ps.out, testing::MatchesRegex("NAME +SIZE +PROCESSOR +CONTEXT +UNTIL\n"
+                                            "stories.entity +[0-9.]+ MB +CPU +512 +in .*\n"));
+  EXPECT_THAT(run_loom("ps --json" + at, key).out,
+              HasSubstr("\"name\":\"stories.entity\",\"bytes\":"));
+  EXPECT_THAT(run_loom("ps" + at).err, HasSubstr("the server wants a key; set LOOM_API_KEY"));
+  const Ran wrong = run_loom("stop nothing" + at, key);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("nothing is not in memory; in memory: stories.entity"));
+  const Ran stop = run_loom("stop stories" + at, key);
+  EXPECT_EQ(stop.code, 0) << stop.err;
+  EXPECT_THAT(stop.err, HasSubstr("stories.entity leaves memory after its last text"));
+  wait_until([&] { return run_loom("ps" + at, key).out.empty(); });
+  EXPECT_THAT(run_loom("ps" + at, key).err, HasSubstr("no model is in memory"));
+  EXPECT_THAT(run_loom("stop" + at, key).err, HasSubstr("no model is in memory"));
+  const std::string header = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(ask(server.port(), "POST", "/completion", "{\"prompt\":\"a\",\"n_predict\":1}", header)
+                .status,
+            200);
+  EXPECT_THAT(run_loom("ps" + at, key).out, HasSubstr("stories.entity"));
+}
+
+TEST(ServeVerb, TakesModelfilesAndShowsThem) {
+  const TempFolder folder;
+  const std::string file = folder.write(
+      "teller.modelfile", "FROM " + kServedModel + "\nPARAMETER seed 7\nPARAMETER num_ctx 96\n");
+  Server server("--quiet " + file);
+  EXPECT_THAT(ask(server.port(), "GET", "/v1/models").body, HasSubstr("\"id\":\"teller\""));
+  const std::string shown = ask(server.port(), "POST", "/api/show", "{\"model\":\"teller\"}").body;
+  EXPECT_THAT(shown, HasSubstr("\"modelfile\":\"FROM "));
+  EXPECT_THAT(shown, HasSubstr("seed                           7\\nnum_ctx"));
+  EXPECT_THAT(ask(server.port(), "GET", "/api/ps").body, HasSubstr("\"context_length\":96"));
+}
+
 TEST(ServeVerb, EveryMistakeIsOneLine) {
   const TempFolder folder;
   const std::string empty = folder.write("empty", "\n\n");
@@ -111,20 +151,22 @@ TEST(ServeVerb, EveryMistakeIsOneLine) {
     std::string err;
   };
   const Row rows[] = {
-      {kStories + " --quiet --host example", 2,
+      {kServedModel + " --quiet --host example", 2,
        "loom: no IPv4 or IPv6 number: example; take 127.0.0.1 for this machine alone, 0.0.0.0 for "
        "all\n"},
-      {kStories + " --quiet --host 0.0.0.0", 2,
+      {kServedModel + " --quiet --host 0.0.0.0", 2,
        "loom: others can reach 0.0.0.0: give keys with --api-key-file or LOOM_API_KEY, or listen "
        "at "
        "127.0.0.1\n"},
-      {kStories + " --quiet --port " + port, 1,
+      {kServedModel + " --quiet --port " + port, 1,
        "loom: cannot listen at 127.0.0.1 port " + port + ": Address already in use\n"},
-      {kStories + " --quiet --api-key-file " + empty, 2,
+      {kServedModel + " --quiet --api-key-file " + empty, 2,
        "loom: " + empty + ": no key is in it; put one on each line\n"},
-      {kStories + " --quiet --port 0 --context 4000", 2,
+      {kServedModel + " --quiet --port 0 --context 4000", 2,
        "loom: a context of 4000 positions was asked for; this model was made for 512\n"},
-      {kStories + " --port 70000", 2, ""},
+      {kServedModel + " --quiet --port 0 --keep-alive soon", 2,
+       "loom: --keep-alive must be seconds or a time like \"5m\"; got \"soon\"\n"},
+      {kServedModel + " --port 70000", 2, ""},
       {"/nowhere/model.entity", 3, ""},
   };
   for (const Row& row : rows) {

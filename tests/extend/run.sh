@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Proves the walks of CONTRIBUTING.md with a toy layer, number type of three bits, op, optimizer, loss,
-# learning rule, metric, ONNX operator and family.
+# Proves the walks of CONTRIBUTING.md with toys: a layer, a number type of three bits, an op, an optimizer and a
+# loss. There are toys of a learning rule, a metric, an ONNX operator and a family too.
 # Each is a patch that may touch only the files that its walk names. All are applied to one copy of
 # the repository. There, tools/generate_api.py writes the files that follow from the row of the
 # layer. The copy is built, and every suite that needs no GPU runs on it, whole. Lists of released

@@ -191,7 +191,7 @@ TEST(OlderFolders, BecomeEntityFilesAndFoldersAgain) {
     const Status back = write_model(folder.path("folder"), *again, {}, test::pool());
     ASSERT_TRUE(back.ok()) << back.error().str();
     expect_same_weights(load(folder.path("folder")), load(golden_folder(name)));
-    ConvertOptions narrow;
+    WriteOptions narrow;
     narrow.dtype = DType::q4_0;
     ASSERT_TRUE(write_model(folder.path("q4.entity"), *opened, narrow, test::pool()).ok());
     const LanguageModel packed = load(folder.path("q4.entity"));

@@ -74,7 +74,7 @@ TEST(GpuTraining, ObserversSeeWhatTheySeeOnTheCpu) {
       if (number != 2) return {};
       step.observe([&](const LayerEvent& event) {
         seen.names.push_back(cat(event.kind, event.at.str(), event.backward ? " back" : ""));
-        const LayerStats stats = layer_stats(event.values);
+        const ValueStats stats = value_stats(event.values);
         for (const double value : {stats.mean, stats.std, stats.min, stats.max}) {
           seen.values.push_back(static_cast<float>(value));
         }

@@ -68,15 +68,30 @@ class WhatIsPulled(HubTest):
             "big/m-BF16-00002-of-00002.gguf": b"b",
         }
         self.mirror.add("org/name", files)
-        self.refused(
-            self.pull("hf:org/name"), 2, "3 GGUF files", "Q4_K_M (4 B)", "BF16", "hf:org/name:"
-        )
+        ran = self.pull("hf:org/name")
+        self.assertEqual(Path(self.good(ran).strip()).name, "m-Q4_K_M.gguf")
+        self.assertIn("Q4_K_M (4 B) of 3 GGUF files; hf:org/name:BF16 takes another of", ran.stderr)
         self.refused(self.pull("hf:org/name:Q5_K_M"), 3, "did you mean 'Q4_K_M'")
         for word, name in [("q8_0", "m-Q8_0.gguf"), ("m-Q4_K_M.gguf", "m-Q4_K_M.gguf")]:
             path = Path(self.good(self.pull(f"hf:org/name:{word}")).strip())
             self.assertEqual(path.name, name)
         path = Path(self.good(self.pull("hf:org/name:BF16")).strip())
         self.assertEqual(len(list(path.parent.glob("*.gguf"))), 2)
+
+    def test_without_q4_k_m_the_nearest_size_that_can_be_read_is_chosen(self):
+        cases = [
+            (["Q8_0", "Q5_K_M", "IQ4_XS", "F16"], "Q5_K_M"),
+            (["Q8_0", "Q2_K", "BF16"], "Q2_K"),
+            (["IQ4_XS", "IQ3_M", "Q8_0"], "Q8_0"),
+        ]
+        for i, (types, chosen) in enumerate(cases):
+            self.mirror.add(f"org/n{i}", {f"m-{t}.gguf": t.encode() for t in types})
+            path = self.good(self.pull(f"hf:org/n{i}")).strip()
+            self.assertEqual(Path(path).name, f"m-{chosen}.gguf")
+        self.mirror.add("org/unclear", {"a-Q4_0.gguf": b"a", "b-Q4_0.gguf": b"b"})
+        self.refused(self.pull("hf:org/unclear"), 2, "2 GGUF files; say which")
+        self.mirror.add("org/unread", {"m-IQ2_XS.gguf": b"a", "m-IQ3_S.gguf": b"b"})
+        self.refused(self.pull("hf:org/unread"), 2, "2 GGUF files; say which")
 
     def test_a_file_comes_as_it_is_when_it_is_named(self):
         self.mirror.add("org/name", model_files())

@@ -32,8 +32,8 @@ Dataset line_samples(int64_t n, uint64_t seed) {
   return d;
 }
 
-TrainerOptions accumulating(const AccumulatedRun& run) {
-  TrainerOptions o;
+TrainerSpec accumulating(const AccumulatedRun& run) {
+  TrainerSpec o;
   o.step.accumulate = static_cast<int>(run.accumulate);
   o.step.optimizer.kind = parse_optimizer("sgd").value();
   o.schedule.kind = run.schedule;
@@ -62,7 +62,7 @@ std::vector<double> line_weights(Trainer& trainer) {
 int64_t line_by_hand(const AccumulatedRun& run, const Dataset& data, std::vector<double>& w) {
   const int64_t steps = (run.samples + run.batch - 1) / run.batch;
   const int64_t per_epoch = (steps + run.accumulate - 1) / run.accumulate;
-  const TrainerOptions options = accumulating(run);
+  const TrainerSpec options = accumulating(run);
   int64_t update = 0;
   for (int64_t epoch = 0; epoch < run.epochs; ++epoch) {
     for (int64_t from = 0; from < steps; from += run.accumulate) {
@@ -138,7 +138,7 @@ TEST(Accumulate, TheLossOfAnEpochIsTheMeanOfItsBatches) {
   AccumulatedRun run{11, 2, 1, 1, 0, ScheduleKind::constant};
   const auto loss = [&](int64_t accumulate) {
     run.accumulate = accumulate;
-    TrainerOptions o = accumulating(run);
+    TrainerSpec o = accumulating(run);
     o.rate = 0;
     Trainer trainer = Trainer::create(grid, data, o, reference_ops(), pool).value();
     return trainer.epoch(data, {}).value().train_loss;

@@ -282,7 +282,7 @@ struct Outcome {
 // One epoch of `data` in batches of `batch`.
 Outcome one_epoch(const Dataset& data, int64_t batch, const GridSpec& grid) {
   ThreadPool pool(2, true);
-  TrainerOptions o;
+  TrainerSpec o;
   o.batch = batch;
   o.shuffle = false;
   o.step = by_sgd();
@@ -330,7 +330,7 @@ TEST(BatchNormTraining, RefusesALastBatchOfOneSampleBeforeTheFirst) {
 TEST(BatchNormTraining, IsNoPartOfAnEvaluation) {
   ThreadPool pool(2, true);
   const Dataset data = waves(8, Shape{3, 4}, 2);
-  TrainerOptions o;
+  TrainerSpec o;
   o.batch = 4;
   o.step = by_sgd();
   Result<Trainer> trainer =

@@ -174,7 +174,7 @@ Dataset waves(int64_t samples) {
 }
 
 Result<Trainer> trained(ThreadPool& pool, const Dataset& data, DType dtype, uint64_t seed = 1) {
-  TrainerOptions o;
+  TrainerSpec o;
   o.seed = seed;
   o.epochs = 30;
   o.batch = 16;

@@ -183,8 +183,8 @@ GridSpec reader() {
                  layer(LayerKind::dense, {{"in", 12}, {"out", 4}})});
 }
 
-TrainerOptions options(int64_t batch, int accumulate = 1) {
-  TrainerOptions o;
+TrainerSpec options(int64_t batch, int accumulate = 1) {
+  TrainerSpec o;
   o.step.loss.kind = Loss::ctc;
   o.step.accumulate = accumulate;
   o.rate = 0.02;
@@ -198,7 +198,7 @@ struct Outcome {
   std::vector<float> weights;
 };
 
-Outcome train(const TrainerOptions& o, const Ops& ops, int threads, int epochs) {
+Outcome train(const TrainerSpec& o, const Ops& ops, int threads, int epochs) {
   ThreadPool pool(threads, true);
   const Dataset data = strokes(60, 3), other = strokes(40, 4);
   Result<Trainer> trainer = Trainer::create(reader(), data, o, ops, pool);

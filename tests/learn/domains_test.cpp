@@ -31,7 +31,7 @@ Dataset samples_with_target(const std::vector<float>& last, int64_t n = 5) {
 
 Result<Trainer> trainer_with_loss(const Dataset& data, Loss kind) {
   static ThreadPool pool(1, true);
-  TrainerOptions o;
+  TrainerSpec o;
   o.step.loss.kind = kind;
   o.batch = 2;
   return Trainer::create(
@@ -112,7 +112,7 @@ TEST(Domains, PaddingMayHoldAnything) {
   data.targets = {1, 0, 99, 0.5f, 99, 99};
   data.lengths = {2, 1};
   const GridSpec grid = row_of({layer(LayerKind::dense, {{"in", 2}, {"out", 1}})});
-  TrainerOptions o;
+  TrainerSpec o;
   o.step.loss.kind = Loss::bce;
   static ThreadPool pool(1, true);
   const Result<Trainer> fine = Trainer::create(grid, data, o, reference_ops(), pool);

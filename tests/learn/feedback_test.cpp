@@ -104,7 +104,7 @@ Dataset some_samples(int64_t n) {
 }
 
 Result<Trainer> trainer_of(int64_t batch, bool carry, ThreadPool& pool) {
-  TrainerOptions options;
+  TrainerSpec options;
   options.batch = batch;
   options.shuffle = false;
   options.step.carry_feedback = carry;

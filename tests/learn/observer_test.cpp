@@ -6,13 +6,13 @@
 namespace loom::core::test {
 namespace {
 
-TEST(LayerStats, AreThoseOfTheNumbers) {
+TEST(ValueStats, AreThoseOfTheNumbers) {
   float values[] = {1, 2, 99, 3, -6, 99};  // two rows of two, each with padding
   Tensor t;
   t.shape = Shape{2, 2};
   t.row_stride = 3;
   t.data = reinterpret_cast<std::byte*>(values);
-  const LayerStats s = layer_stats(t);
+  const ValueStats s = value_stats(t);
   EXPECT_EQ(s.total, 4);
   EXPECT_EQ(s.active, 4);
   EXPECT_DOUBLE_EQ(s.mean, 0.0);
@@ -21,7 +21,7 @@ TEST(LayerStats, AreThoseOfTheNumbers) {
   EXPECT_EQ(s.max, 3);
   values[0] = NAN;
   values[1] = 1e-7f;
-  const LayerStats broken = layer_stats(t);
+  const ValueStats broken = value_stats(t);
   EXPECT_TRUE(std::isnan(broken.mean));
   EXPECT_EQ(broken.min, -6);
   EXPECT_EQ(broken.active, 2);
@@ -41,7 +41,7 @@ TEST_P(Observed, LayersFireInOrderForwardAndBackward) {
     std::vector<std::string> seen;
     rig.step().observe([&](const LayerEvent& e) {
       seen.push_back(std::to_string(e.at.x) + (e.backward ? " back" : ""));
-      const LayerStats s = layer_stats(e.values);
+      const ValueStats s = value_stats(e.values);
       EXPECT_GT(s.total, 0);
       EXPECT_TRUE(std::isfinite(s.mean) && std::isfinite(s.std));
       EXPECT_GT(s.active, 0) << e.kind << (e.backward ? " backward" : " forward");

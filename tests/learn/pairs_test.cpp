@@ -313,8 +313,8 @@ GridSpec embedder(int64_t width = 3) {
                  layer(LayerKind::dense, {{"in", 16}, {"out", width}})});
 }
 
-TrainerOptions options(Loss kind, int64_t batch = 16) {
-  TrainerOptions o;
+TrainerSpec options(Loss kind, int64_t batch = 16) {
+  TrainerSpec o;
   o.step.loss.kind = kind;
   o.rate = 0.02;
   o.batch = batch;
@@ -327,7 +327,7 @@ struct Outcome {
   std::vector<float> weights;
 };
 
-Outcome train(const TrainerOptions& o, const Ops& ops, int threads, int epochs, const Dataset& data,
+Outcome train(const TrainerSpec& o, const Ops& ops, int threads, int epochs, const Dataset& data,
               const Dataset& other) {
   ThreadPool pool(threads, true);
   Result<Trainer> trainer = Trainer::create(embedder(), data, o, ops, pool);
@@ -350,7 +350,7 @@ Outcome train(const TrainerOptions& o, const Ops& ops, int threads, int epochs, 
 TEST(PairsTraining, LearnsWhatBelongsTogetherWithTheSameBitsForAnyThreads) {
   const Dataset data = corners(70, 3), other = corners(50, 4);
   for (const Loss kind : kKinds) {
-    TrainerOptions o = options(kind);
+    TrainerSpec o = options(kind);
     const Outcome one = train(o, reference_ops(), 1, 60, data, other);
     ASSERT_FALSE(one.losses.empty());
     EXPECT_LT(one.losses.back(), 0.7 * one.losses.front()) << loss_name(kind);
@@ -373,7 +373,7 @@ TEST(PairsTraining, SamplesThatAreIgnoredOrWeighNothingChangeNothing) {
   }
   more.samples += 8;
   for (const Loss kind : kKinds) {
-    TrainerOptions o = options(kind, 32);
+    TrainerSpec o = options(kind, 32);
     o.shuffle = false;
     const Outcome without = train(o, reference_ops(), 1, 3, data, data);
     const Outcome with = train(o, reference_ops(), 1, 3, more, more);
@@ -425,40 +425,40 @@ TEST(PairsTraining, AccuracyIsTheShareWhoseNearestOtherOneHasTheirLabel) {
 TEST(PairsTraining, RefusesWhatDoesNotGoWithIt) {
   struct Case {
     const char* says;
-    void (*change)(TrainerOptions&, Dataset&);
+    void (*change)(TrainerSpec&, Dataset&);
   };
   const Case cases[] = {
       {"needs class labels",
-       [](TrainerOptions&, Dataset& d) {
+       [](TrainerSpec&, Dataset& d) {
          d.targets.assign(d.labels.size() * 3, 0.0f);
          d.outputs = 3;
          d.labels.clear();
        }},
       {"takes one for all of them, or one for each",
-       [](TrainerOptions&, Dataset& d) {
+       [](TrainerSpec&, Dataset& d) {
          d.labels.insert(d.labels.end(), d.labels.begin(), d.labels.end());
        }},
       {"several heads are for softmax_ce",
-       [](TrainerOptions& o, Dataset&) {
+       [](TrainerSpec& o, Dataset&) {
          o.step.loss.heads = {1, 2};
        }},
       {"kfac has no curvature of triplet",
-       [](TrainerOptions& o, Dataset&) { o.step.optimizer.kind = *parse_optimizer("kfac"); }},
+       [](TrainerSpec& o, Dataset&) { o.step.optimizer.kind = *parse_optimizer("kfac"); }},
       {"the rule dfa does not go with triplet",
-       [](TrainerOptions& o, Dataset&) { o.step.rule.kind = Rule::dfa; }},
-      {"margin of triplet is -1", [](TrainerOptions& o, Dataset&) { o.step.loss.margin = -1; }},
+       [](TrainerSpec& o, Dataset&) { o.step.rule.kind = Rule::dfa; }},
+      {"margin of triplet is -1", [](TrainerSpec& o, Dataset&) { o.step.loss.margin = -1; }},
       {"metric macro_f1 is not for triplet",
-       [](TrainerOptions& o, Dataset&) { o.metrics = {"macro_f1"}; }},
+       [](TrainerSpec& o, Dataset&) { o.metrics = {"macro_f1"}; }},
       {"one embedding per sample",
-       [](TrainerOptions& o, Dataset&) { o.step.loss.cross_view_only = true; }},
+       [](TrainerSpec& o, Dataset&) { o.step.loss.cross_view_only = true; }},
       {"no label occurs there twice",
-       [](TrainerOptions&, Dataset& d) {
+       [](TrainerSpec&, Dataset& d) {
          d.classes = d.samples;
          for (size_t i = 0; i < d.labels.size(); ++i) d.labels[i] = static_cast<int32_t>(i);
        }},
   };
   for (const Case& c : cases) {
-    TrainerOptions o = options(Loss::triplet);
+    TrainerSpec o = options(Loss::triplet);
     Dataset data = corners(20, 1);
     c.change(o, data);
     ThreadPool pool(1, true);

@@ -27,7 +27,7 @@ Dataset labeled(int64_t n, uint64_t seed) {
   return d;
 }
 
-Trainer trainer_of(const Dataset& data, TrainerOptions o) {
+Trainer trainer_of(const Dataset& data, TrainerSpec o) {
   static ThreadPool pool(1, true);
   o.step.loss.kind = data.has_labels() ? Loss::cross_entropy : Loss::mse;
   const GridSpec grid =
@@ -63,7 +63,7 @@ TEST(SampleWeights, TheMeanIsThatOfWeightedLossesOfWhatCounts) {
     Dataset data = labeled(20 + static_cast<int64_t>(seed), seed);
     const Rng rng(seed, 2);
     std::vector<double> weights;
-    TrainerOptions o;
+    TrainerSpec o;
     o.batch = 1 + static_cast<int64_t>(seed % 9);
     if (seed % 2 == 0) o.class_weights = {0.5f, 2.0f, 0.25f};
     for (int64_t i = 0; i < data.samples; ++i) {
@@ -96,7 +96,7 @@ TEST(SampleWeights, AWeightOfTwoIsASampleThatStandsTwice) {
   Dataset twice = once;
   twice.weights.clear();
   twice = twice.select(rows);
-  TrainerOptions o;
+  TrainerSpec o;
   o.batch = 16;
   o.shuffle = false;
   Trainer a = trainer_of(once, o), b = trainer_of(twice, o);
@@ -116,7 +116,7 @@ TEST(SampleWeights, IgnoredLabelsLeaveNoTraceInTheUpdate) {
       if (label != ignored) kept.push_back(i);
     }
     rest = rest.select(kept);
-    TrainerOptions o;
+    TrainerSpec o;
     o.batch = 12;
     o.shuffle = false;
     Trainer a = trainer_of(data, o), b = trainer_of(rest, o);
@@ -195,7 +195,7 @@ TEST(SampleWeights, ErrorsSayWhatIsWrong) {
               HasSubstr("every label is -1, which is ignored"));
   EXPECT_THAT(with_error([](Dataset& d) { d.labels[2] = -1; }),
               HasSubstr("sample 2: label -1 must"));
-  TrainerOptions o;
+  TrainerSpec o;
   ThreadPool pool(1, true);
   const GridSpec grid = row_of({layer(LayerKind::dense, {{"in", 4}, {"out", 3}})});
   o.step.loss.kind = Loss::cross_entropy;

@@ -83,6 +83,17 @@ TEST(Scores, OfNumbersAreThoseOfScikitLearn) {
   expect_values(measured({"mae", "r2"}, data, Loss::mse, outputs, 2), {0.625, 0.853740203453164});
 }
 
+// mean_absolute_error and r2_score of scikit-learn with sample_weight=[1, 2, 0.5, 3].
+TEST(Scores, OfNumbersCountSamplesByTheirWeights) {
+  Dataset data;
+  data.samples = 4;
+  data.outputs = 1;
+  data.targets = {1, 2, 4, 8};
+  data.weights = {1, 2, 0.5f, 3};
+  expect_values(measured({"mae", "r2"}, data, Loss::mse, {1.5f, 2, 3, 7}, 1),
+                {0.6153846153846154, 0.9386792452830188});
+}
+
 TEST(Scores, TheAreaIsTheShareOfPairsInOrder) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const Rng rng(seed, 0);

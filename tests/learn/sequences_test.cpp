@@ -209,7 +209,7 @@ TEST_P(RandomSequences, GiveTheBitsOfEachAloneOnEveryInstructionSet) {
 
 Trainer trainer_of(const Stack& s, const Dataset& d, int64_t batch, const Ops& ops,
                    ThreadPool& pool) {
-  TrainerOptions o;
+  TrainerSpec o;
   o.batch = batch;
   o.step.loss.kind = d.has_labels() ? Loss::cross_entropy : Loss::mse;
   o.step.accumulate = 2;  // so that gradients are kept
@@ -333,8 +333,10 @@ TEST(Sequences, MetricsDoNotCountPadding) {
         }
         for (int64_t c = 0; c < 3; ++c) {
           const float target = d.targets[static_cast<size_t>((i * most + t) * 3 + c)];
-          sum += std::fabs(static_cast<double>(row[c]) - static_cast<double>(target));
-          count += 1;
+          const double weight =
+              d.weights.empty() ? 1 : static_cast<double>(d.weights[static_cast<size_t>(i)]);
+          sum += weight * std::fabs(static_cast<double>(row[c]) - static_cast<double>(target));
+          count += weight;
         }
       }
     }

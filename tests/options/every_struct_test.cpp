@@ -5,6 +5,7 @@
 #include "loom/cluster_options.hpp"
 #include "loom/ensemble_options.hpp"
 #include "loom/evolve_options.hpp"
+#include "loom/fit_options.hpp"
 #include "loom/generation_options.hpp"
 #include "loom/mesh_options.hpp"
 #include "rows.hpp"
@@ -17,8 +18,9 @@ using testing::HasSubstr;
 template <class Options>
 class EveryStruct : public testing::Test {};
 using Structs =
-    testing::Types<TrainerOptions, MeshTrainerOptions, KMeansOptions, LinkageOptions, StackOptions,
-                   NeatOptions, DartsOptions, ArchitectureOptions, SamplerOptions, GenerateOptions>;
+    testing::Types<TrainerOptions, FitOptions, MeshTrainerOptions, KMeansOptions, LinkageOptions,
+                   StackOptions, NeatOptions, DartsOptions, ArchitectureOptions, SamplerOptions,
+                   GenerateOptions, PerplexityOptions>;
 TYPED_TEST_SUITE(EveryStruct, Structs, );
 
 TYPED_TEST(EveryStruct, EveryOptionIsReadBackAsItWasSet) {

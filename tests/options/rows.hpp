@@ -83,6 +83,7 @@ inline std::string draw_text(const Row& row, Draw& draw) {
     while (word == row.value) word = row.words[draw() % row.words.size()];
     return word;
   }
+  if (row.type == "path") return "a folder/net.entity";
   if (row.type == "texts") return R"(["(0, 0, 0, *)/weight", "a \"b\" \\ c"])";
   if (row.type == "rates") return cat("[\"(0, 0, 0, 0)/*=", draw_number(row, draw), "\"]");
   if (!row.list()) return draw_number(row, draw);

@@ -1,100 +1,15 @@
 // The chat page of `loom serve` in Chromium, driven by Playwright; axe-core checks its
 // accessibility. Everything is compared with the answers of the server to a client without the
-// page.
+// page. page_kit.mjs drives the page, page_chats.mjs has the tests of several chats.
 //   node tests/outside/page_check.mjs LOOM [FOLDER]    FOLDER: for screenshots of the page
-import { spawn } from "node:child_process";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-import { axePath, launch, newPage } from "../web/browser.mjs";
-
-const axe = readFileSync(axePath(), "utf8");
-
-const [program, pictures] = process.argv.slice(2);
-let passed = 0, failed = 0;
-
-async function check(name, body) {
-  try {
-    await body();
-    ++passed;
-  } catch (error) {
-    ++failed;
-    console.error(`${name}: ${error.stack ?? error}`);
-  }
-  // Open windows take half of the processor time.
-  for (const context of browser.contexts()) await context.close();
-}
-
-function equal(got, wanted, what) {
-  if (got !== wanted) throw new Error(`${what}: got ${JSON.stringify(got)}, wanted ${JSON.stringify(wanted)}`);
-}
-
-function holds(truth, what) {
-  if (!truth) throw new Error(what);
-}
-
-// A server at a free port; clients must know `key`.
-async function serve(key) {
-  const env = { ...process.env, LOOM_API_KEY: key ?? "" };
-  const child = spawn(program, ["serve", "models/stories.entity", "--port", "0", "--quiet"], { env, stdio: ["ignore", "pipe", "inherit"] });
-  const address = await new Promise((resolve, reject) => {
-    child.stdout.on("data", (data) => resolve(String(data).trim().split(" ").pop()));
-    child.on("exit", (code) => reject(new Error(`loom serve ended with ${code}`)));
-  });
-  return { address, stop: () => child.kill("SIGINT") };
-}
-
-async function story(address, max_tokens) {
-  const reply = await fetch(`${address}/v1/chat/completions`, {
-    method: "POST", headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ messages: [{ role: "user", content: "Tell me a story." }], seed: 7, temperature: 0.8, max_tokens }),
-  });
-  return (await reply.json()).choices[0].message.content;
-}
-
-// A page with its settings; errors in its log and requests to other addresses are recorded.
-async function open(address, options = {}) {
-  const page = await newPage(browser, options);
-  page.troubles = [];
-  page.on("console", (line) => line.type() === "error" && page.troubles.push(line.text()));
-  page.on("pageerror", (error) => page.troubles.push(String(error)));
-  page.on("request", (asked) => asked.url().startsWith(address) || page.troubles.push(`asked ${asked.url()}`));
-  await page.goto(address);
-  await page.waitForFunction(() => document.title === "stories.entity" || document.title === "stories" || document.getElementById("status").textContent);
-  return page;
-}
-
-async function set(page, values) {
-  await page.click("#show-settings");
-  for (const [id, value] of Object.entries(values)) await page.fill(`#${id}`, String(value));
-  await page.locator("#max_tokens").blur();
-  await page.click("#show-settings");
-}
-
-const ended = (page) => page.waitForFunction(() => document.getElementById("talk").getAttribute("aria-busy") === "false" && document.querySelector("article.assistant"));
-const said = (page) => page.locator("article.assistant > div").first().innerText();
-const words = (text) => text.split(/\s+/).filter(Boolean).join(" ");
-
-async function ask(page, text) {
-  await page.fill("#text", text);
-  await page.press("#text", "Enter");
-}
-
-// Events as a server sends them, for replies that a small model does not write.
-const stream = (deltas) =>
-  deltas.map((delta, i) => `data: ${JSON.stringify({ seed: 1, choices: [{ index: 0, delta, finish_reason: i + 1 === deltas.length ? "stop" : null }] })}\n\n`).join("") + "data: [DONE]\n\n";
-
-async function accessible(page) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run());
-  equal(violations.map((v) => `${v.id}: ${v.nodes[0].html}`).join("; "), "", "axe");
-}
-
-async function photograph(page, name) {
-  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
-}
+import { branchTests, listTests, modelTest } from "./page_chats.mjs";
+import { accessible, ask, browser, check, counts, ended, equal, holds, open, photograph, regenerate, said, serve, set,
+  story, stream, words } from "./page_kit.mjs";
 
 async function chat_tests(address) {
   await check("the page writes what other clients get, and regenerates it", async () => {
@@ -104,10 +19,12 @@ async function chat_tests(address) {
     await ended(page);
     const wanted = words(await story(address, 40));
     equal(words(await said(page)), wanted, "text");
-    await page.click("#again");
-    await page.waitForFunction(() => document.querySelectorAll("article.assistant").length === 1);
+    const stats = await page.locator("article.assistant .stats").innerText();
+    holds(/^\d+ tokens, [\d.]+ tokens\/s, first token after \d+\.\d\d s, seed 7, cut at the token limit$/.test(stats), stats);
+    await regenerate(page);
     await ended(page);
     equal(words(await said(page)), wanted, "regenerated");
+    equal(await page.locator("article.assistant .count").innerText(), "2 / 2", "versions");
     equal(page.troubles.join("; "), "", "troubles");
     await photograph(page, "talk");
     await accessible(page);
@@ -141,7 +58,7 @@ async function chat_tests(address) {
     await ended(page);
     equal(await page.locator("article.assistant").count(), 1, "answers");
   });
-  await check("probabilities stand at the tokens", async () => {
+  await check("tokens show their probabilities", async () => {
     const page = await open(address);
     await set(page, { seed: 7, max_tokens: 12 });
     await page.click("#show-settings");
@@ -171,6 +88,10 @@ async function shown_tests(address) {
     await ended(page);
     equal(await page.locator("article.assistant li").count(), 2, "items");
     equal(await page.locator("article.assistant pre code").innerText(), "int a[] = {1};\n", "code");
+    equal(await page.locator("figcaption span").innerText(), "c", "its language");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy the code" }).click();
+    await page.waitForFunction(async () => (await navigator.clipboard.readText()) === "int a[] = {1};\n");
     equal(await page.locator("article img, article script, article b").count(), 0, "elements of the model's");
     holds((await page.title()) !== "bad", "a script of the model ran");
     await accessible(page);
@@ -193,11 +114,11 @@ async function shown_tests(address) {
     holds((await page.locator("article.assistant details").first().textContent()).includes("Let me look."), "reasoning");
     await ended(page);
     await ask(page, "rain");
-    equal(await page.getAttribute("#text", "placeholder"), "What time gave.", "placeholder");
+    equal(await page.getAttribute("#text", "placeholder"), "The result of time", "placeholder");
     await ask(page, "noon");
     await page.waitForFunction(() => document.body.innerText.includes("Rain."));
     equal(bodies[0].tools[0].function.name, "weather", "tools");
-    equal(JSON.stringify(bodies[1].messages.slice(-2)), JSON.stringify([{ role: "tool", tool_call_id: "call_1", content: "rain" }, { role: "tool", tool_call_id: "call_2", content: "noon" }]), "results");
+    equal(JSON.stringify(bodies[1].messages.slice(-2)), JSON.stringify([{ role: "tool", content: "rain", tool_call_id: "call_1" }, { role: "tool", content: "noon", tool_call_id: "call_2" }]), "results");
     await photograph(page, "tools");
   });
   await check("errors of the server are reported", async () => {
@@ -207,49 +128,87 @@ async function shown_tests(address) {
     await page.waitForFunction(() => document.getElementById("status").textContent.includes("temperature is -1, must be 0 or more"));
     equal(await page.locator("article.assistant").count(), 0, "answers");
   });
-  for (const [name, options] of Object.entries({
-    dark: { colorScheme: "dark" }, phone: { viewport: { width: 360, height: 640 }, hasTouch: true },
-  })) {
-    await check(`nothing keeps people out: ${name}`, async () => {
-      const page = await open(address, options);
-      await set(page, { max_tokens: 20 });
-      await ask(page, "Tell me a story.");
-      await ended(page);
-      await page.click("#show-settings");
-      await accessible(page);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-      holds(wide <= 0, `${wide} pixels beyond the side`);
-      await photograph(page, name);
-    });
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [390, 1280]) {
+      await check(`everyone can use it: ${colorScheme}, ${width} pixels`, () => look(address, colorScheme, width));
+    }
   }
 }
 
+const kSample = `Here is a function, and what it needs:
+
+\`\`\`python
+def area(width: float, height: float) -> float:
+    return width * height  # a comment that is long enough to be wider than a phone
+\`\`\`
+
+1. Call \`area(2, 3)\`.
+2. **Check** the result:
+   - it is 6
+   - it is a *float*
+
+| width | height | area |
+|---|---:|---:|
+| 2 | 3 | 6 |
+| 4 | 5 | 20 |
+
+> See [the manual](https://example.com/manual).
+`;
+
+async function look(address, colorScheme, width) {
+  const page = await open(address, { colorScheme, viewport: { width, height: 800 }, hasTouch: width < 600 });
+  await page.route("**/v1/chat/completions", (route) => route.fulfill({ contentType: "text/event-stream",
+    body: stream([{ reasoning_content: "A short one." }, { content: kSample }]) }));
+  const name = `${colorScheme}-${width}`;
+  const fits = async () => {
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    holds(over <= 0, `${over} pixels beyond the side`);
+    await accessible(page);
+  };
+  await photograph(page, `empty-${name}`);
+  await fits();
+  await ask(page, "Write a function that computes the area of a rectangle, and show how to call it.");
+  await ended(page);
+  await photograph(page, `chat-${name}`);
+  await fits();
+  await page.click("#show-settings");
+  await photograph(page, `settings-${name}`);
+  await fits();
+  await page.click("#show-settings");
+  if (width > 600) return;
+  await page.click("#show-chats");
+  await photograph(page, `list-${name}`);
+  await fits();
+}
+
 async function key_test() {
-  const server = await serve("secret");
+  const server = await serve(["models/stories.entity"], "secret");
   await check("a server with a key asks for it", async () => {
     const page = await open(server.address);
     holds((await page.locator("#status").innerText()).includes("key"), "status");
     await page.fill("#key", "secret");
     await page.locator("#key").blur();
-    await page.waitForFunction(() => document.getElementById("model").textContent === "stories.entity");
+    await page.waitForFunction(() => document.getElementById("model").value === "stories.entity");
   });
   server.stop();
 }
 
-const server = await serve();
-const browser = await launch();
+const server = await serve(["models/stories.entity"]);
 try {
   await chat_tests(server.address);
   await shown_tests(server.address);
+  await listTests(server.address);
+  await branchTests(server.address);
   await key_test();
-  await check("all of the page is at most 150 KB, compressed", async () => {
-    const files = ["html", "css", "js"].map((end) => `src/serve/page/page.${end}`);
-    const bytes = files.map((path) => gzipSync(readFileSync(path)).length).reduce((a, b) => a + b);
-    holds(bytes <= 150000 && statSync(files[2]).size > 0, `${bytes} bytes`);
+  await modelTest();
+  await check("all of the page is at most 30 KB, compressed", async () => {
+    const folder = "src/serve/page";
+    const bytes = readdirSync(folder).map((name) => gzipSync(readFileSync(join(folder, name))).length).reduce((a, b) => a + b);
+    holds(bytes <= 30000, `${bytes} bytes`);
   });
 } finally {
   await browser.close();
   server.stop();
 }
-console.log(`${passed} passed, ${failed} failed, 0 skipped`);
-process.exitCode = failed > 0 ? 1 : 0;
+console.log(`${counts.passed} passed, ${counts.failed} failed, 0 skipped`);
+process.exitCode = counts.failed > 0 ? 1 : 0;

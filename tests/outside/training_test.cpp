@@ -176,7 +176,7 @@ TEST(RandomTraining, IsEvaluatedWithTheSameBitsInBatchesOfAnySize) {
     data.targets.assign(t.begin(), t.end());
     ThreadPool pool(1, true);
     const auto loss = [&](int64_t batch) {
-      TrainerOptions options;
+      TrainerSpec options;
       options.batch = batch;
       Result<Trainer> trainer =
           Trainer::create(grid.spec.grid, data, options, cpu_ops(best_isa()), pool);

@@ -65,7 +65,7 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
         elif flag == "--cors-origins":
             out += ["--allow-origin", next(rest)]
         elif flag == "--sleep-idle-seconds":
-            out += ["--sleep-idle-seconds", next(rest)]
+            out += ["--keep-alive", next(rest)]
         elif flag == "--tags":
             out += ["--tags", next(rest)]
         elif flag == "--batch-size":

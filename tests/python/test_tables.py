@@ -358,6 +358,13 @@ class Predicting(Scratch):
             np.testing.assert_array_equal(self.net.predict(other), self.found)
         np.testing.assert_array_equal(self.net.predict(frame[3:4]), self.found[3:4])
 
+    def test_rows_of_lists_are_rows_of_the_table(self):
+        names = [c["name"] for c in self.net.table["columns"] if c["role"] == "input"]
+        rows = [list(row) for row in self.frame[names].itertuples(index=False)]
+        np.testing.assert_array_equal(self.net.predict(rows), self.found)
+        with self.assertRaisesRegex(loom.InvalidArgumentError, "has 4 columns .*, not 1"):
+            self.net.predict([[1.5]])
+
     def test_what_is_absent_or_wrong_is_named(self):
         odd = self.frame.assign(area=["1", "2", "wide"] * 30)
         for ask, frame, message in (

@@ -111,7 +111,7 @@ class ASleepingModel : public SeveralModels {
     options.service.version = "test";
     options.service.scheduler.session.context = 64;
     options.service.clock = clock_.clock();
-    options.sleep_seconds = seconds;
+    options.keep_seconds = seconds;
     std::vector<ModelEntry> entries;
     entries.push_back({"alone", [this] { return load(DType::q8_0); }, 1});
     Result<std::unique_ptr<LlmServer>> server = LlmServer::start(std::move(entries), options);
@@ -159,6 +159,74 @@ TEST_F(ASleepingModel, StaysWhereNothingElseIsSaid) {
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(sleeps());
   EXPECT_THAT(get("/api/ps").body, HasSubstr("9999-12-31"));
   EXPECT_EQ(loads_, 1);
+}
+
+TEST_F(ASleepingModel, StaysAsLongAsARequestSays) {
+  start_alone(600);
+  const auto load = [&](const std::string& keep) {
+    return post("/api/generate", cat(R"({"model":"alone","keep_alive":)", keep, "}")).body;
+  };
+  EXPECT_THAT(load("0"), HasSubstr("\"done_reason\":\"unload\""));
+  EXPECT_EQ(wait_for(""), "");
+  EXPECT_THAT(load("-1"), HasSubstr("\"done_reason\":\"load\""));
+  EXPECT_EQ(loads_, 2);
+  clock_.advance(int64_t{365} * 24 * 3600);
+  EXPECT_EQ(loaded(), "alone ");
+  EXPECT_EQ(post("/models/unload", R"({"model":"alone"})").status, 200);
+  EXPECT_EQ(wait_for(""), "");
+  EXPECT_EQ(text_of(post("/v1/completions", question("alone", 3))), alone(DType::q8_0, 3));
+}
+
+// The settings of a Modelfile.
+TEST_F(SeveralModels, HaveSettingsOfTheirOwn) {
+  LlmServerOptions options;
+  options.port = 0;
+  options.service.version = "test";
+  options.service.scheduler.session.context = 256;
+  std::vector<ModelEntry> entries;
+  ModelSettings settings;
+  settings.modelfile = "FROM x";
+  settings.parameters = "seed 3";
+  settings.license = "MIT";
+  settings.system = "Tell stories.";
+  settings.messages = {{.role = "user", .content = "Hi"}, {.role = "assistant", .content = "Yes"}};
+  settings.defaults = R"({"seed":3,"temperature":1,"n_predict":7,"presence_penalty":0.5})";
+  settings.context = 192;
+  entries.push_back({"own", [this] { return load(DType::q8_0); }, 1, {}, {}, settings});
+  entries.push_back({"plain", [this] { return load(DType::q8_0); }, 1});
+  Result<std::unique_ptr<LlmServer>> server = LlmServer::start(std::move(entries), options);
+  ASSERT_TRUE(server.ok()) << server.error().str();
+  server_ = std::move(*server);
+  const JsonValue shown = post("/api/show", R"({"model":"own"})").json();
+  const std::pair<const char*, const char*> rows[] = {{"modelfile", "FROM x"},
+                                                      {"parameters", "seed 3"},
+                                                      {"license", "MIT"},
+                                                      {"system", "Tell stories."}};
+  for (const auto& [name, value] : rows) EXPECT_EQ(shown.find(name)->text(), value);
+  EXPECT_EQ(dump_json(*shown.find("messages")),
+            R"([{"role":"user","content":"Hi"},{"role":"assistant","content":"Yes"}])");
+  EXPECT_EQ(post("/api/show", R"({"model":"plain"})").json().find("modelfile")->text(), "");
+  EXPECT_EQ(get("/v1/models/own").json().find("parameters")->text(), "seed 3");
+  EXPECT_THAT(get("/api/ps").body, HasSubstr("\"context_length\":192"));
+  const auto reply = [&](std::string_view model, std::string_view more, std::string_view turns) {
+    const Answer answer = post("/api/chat", cat(R"({"model":")", model, R"(","stream":false)", more,
+                                                R"(,"messages":[)", turns, "]}"));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return answer.status == 200 ? answer.json().find("message")->find("content")->text() : "";
+  };
+  const std::string own_turns =
+      R"({"role":"user","content":"Hi"},{"role":"assistant","content":"Yes"},)";
+  const std::string asked = R"({"role":"user","content":"Go on"})";
+  const std::string flags = R"(,"options":{"seed":3,"temperature":1,"num_predict":7,)"
+                            R"("presence_penalty":0.5})";
+  const std::string system = R"({"role":"system","content":"Tell stories."},)";
+  EXPECT_EQ(reply("own", "", asked), reply("plain", flags, system + own_turns + asked));
+  const std::string other = R"({"role":"system","content":"Be brief."},)";
+  EXPECT_EQ(reply("own", "", other + asked), reply("plain", flags, other + own_turns + asked));
+  EXPECT_EQ(reply("own", R"(,"options":{"seed":4,"num_predict":3})", asked),
+            reply("plain",
+                  R"(,"options":{"seed":4,"temperature":1,"num_predict":3,"presence_penalty":0.5})",
+                  system + own_turns + asked));
 }
 
 TEST_F(SeveralModels, AreLoadedWhenTheyAreAskedFor) {

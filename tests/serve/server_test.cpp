@@ -310,12 +310,13 @@ TEST_F(Served, ItsOwnPageMayAskAndRunsNoScriptButItsOwn) {
   LlmServerOptions options;
   options.keys = {"secret"};
   start(options);
-  for (const char* path : {"/", "/page.js", "/page.css"}) {
+  for (const char* path : {"/", "/page/page.mjs", "/page/chats.mjs", "/page/page.css"}) {
     const Answer page = ask(port(), "GET", path);
     EXPECT_EQ(page.status, 200) << path;
     EXPECT_TRUE(page.has("Content-Security-Policy: default-src 'none'; script-src 'self'")) << path;
   }
   EXPECT_THAT(ask(port(), "GET", "/").body, HasSubstr("<!doctype html>"));
+  EXPECT_TRUE(ask(port(), "GET", "/page/page.mjs").has("Content-Type: text/javascript"));
   const auto from = [&](std::string_view origin) {
     return post("/v1/chat/completions", std::string(kChat) + "}",
                 cat("Authorization: Bearer secret\r\nOrigin: ", origin, "\r\n"))

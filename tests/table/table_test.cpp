@@ -68,7 +68,7 @@ TEST(Tables, ErrorsNameTheRowAndTheColumn) {
   };
   const Case cases[] = {
       {"a,b\n1,2\n3\n", "row 2 has 1 cells, the first row has 2"},
-      {"a,b\n1,2\n3,4,5\n", "row 2 has 3 cells, the first row has 2"},
+      {"a,b\n1,2\n3,4,5\n", "row 2 has at least 3 cells, the first row has 2; put cells that"},
       {"a,a\n1,2\n", "two columns 'a'"},
       {"a,b\n", "no samples"},
       {"a,b\n1,\"x\n", "never closed"},

@@ -15,6 +15,8 @@ _PATH = re.compile(
 )
 # Paths that only exist after a build, and names that the reader chooses.
 _NOT_A_FILE = re.compile(r"[*<>{}…]|foo|NAME|\bx/")
+# Files that a command writes.
+_WRITES = re.compile(r"(?:-o |--(?:svg|plot|genome) |quantize \S+ |convert \S+ )([\w-]+\.[a-z]+)")
 
 
 class Docs(unittest.TestCase):
@@ -91,6 +93,17 @@ class Docs(unittest.TestCase):
             command = [sys.executable, str(ROOT / "tools" / tool), "--check"]
             ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
             self.assertEqual((ran.returncode, ran.stdout + ran.stderr), (0, ""))
+
+    def test_lessons_write_files_of_different_names(self):
+        """Two lessons in one folder, in any order: an output that exists is an error."""
+        pages = [ROOT / "README.md", *(ROOT / "docs/tutorials").glob("*.md"),
+                 *(ROOT / "docs/how-to").glob("*.md"), ROOT / "docs/tables.md"]  # fmt: skip
+        written: dict[str, set[str]] = {}
+        for page in pages:
+            for name in _WRITES.findall(page.read_text()):
+                written.setdefault(name, set()).add(page.name)
+        shared = {name: names for name, names in written.items() if len(names) > 1}
+        self.assertEqual(shared, {})
 
     def test_the_readme_fits_on_a_few_screens(self):
         self.assertLess(len((ROOT / "README.md").read_text().split()), 1500)

@@ -30,6 +30,16 @@ RENAMES = {
         [{"from": "whole", "to": "integer", "called": True}],
         "src/a.cpp", "int whole = f.whole(3);", "int whole = f.integer(3);",
     ),
+    "called leaves variables with a constructor alone": (
+        [{"from": "whole", "to": "integer", "called": True}],
+        "src/a.cpp", "Row whole(3, row);\nRow& whole(a);\nreturn whole(3);",
+        "Row whole(3, row);\nRow& whole(a);\nreturn integer(3);",
+    ),
+    "called renames declarations of functions": (
+        [{"from": "whole", "to": "integer", "called": True}],
+        "src/a.cpp", "int whole(const Row& row);\nint whole();\nx = 2 * whole(y);",
+        "int integer(const Row& row);\nint integer();\nx = 2 * integer(y);",
+    ),
     "member leaves other variables alone": (
         [{"from": "place", "to": "copy_row", "member": True}],
         "src/a.cpp", "w.place = w->place + place;", "w.copy_row = w->copy_row + place;",

@@ -155,7 +155,7 @@ TEST(TrainingFiles, WeightsSayWhatTheyAre) {
   d.inputs = {1, 2};
   d.labels = {1};
   d.classes = 2;
-  TrainerOptions options;
+  TrainerSpec options;
   options.step.loss.kind = Loss::cross_entropy;
   options.batch = 1;
   const auto make = [&](uint64_t seed) {
@@ -195,7 +195,7 @@ TEST(TrainingFiles, WeightsKeepTheScalesTheyWereTrainedWith) {
     d.inputs.push_back(0.1f * static_cast<float>(i % 5));
     d.targets.push_back(0.1f * static_cast<float>(i % 3));
   }
-  TrainerOptions options;
+  TrainerSpec options;
   options.step.optimizer.kind = loom::OptimizerKind::sgd;
   options.step.optimizer.weight_decay = 1.0f;  // rows shrink by less than an eighth
   options.rate = 1e-2;

@@ -50,6 +50,14 @@ async function says(page, pattern, what) {
     [pattern.source]).catch(() => undefined);
   check(pattern.test(await status(page).textContent()), `${what}: ${await status(page).textContent()}`);
 }
+// Controls of one row have one height, and their tops are aligned.
+async function aligned(page, name) {
+  const uneven = await page.evaluate(() => [...document.querySelectorAll("main .controls, main .row")].filter((row) => {
+    const boxes = [...row.querySelectorAll("select, input, button")].map((one) => one.getBoundingClientRect());
+    return boxes.some((a) => boxes.some((b) => Math.abs(a.top - b.top) < 20 && (Math.abs(a.top - b.top) > 1 || Math.abs(a.height - b.height) > 1)));
+  }).map((row) => row.textContent));
+  check(uneven.length === 0, `${name}: the controls are aligned: ${uneven.join("; ")}`);
+}
 async function accessible(page, name) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run());
@@ -101,11 +109,15 @@ const drives = {
     const wanted = JSON.parse(readFileSync(join(tree, "web/native.json"), "utf8")).weights;
     check((await status(page).textContent()).endsWith(wanted), "to the native weights");
     check((await page.locator(".chart .a").getAttribute("points")).split(" ").length > 40, "the curve has points");
+    const guess = page.getByRole("status").filter({ hasText: "Draw a digit" });
+    check((await guess.count()) === 1 && (await page.getByText(/It sees/).count()) === 0, "an empty pad has no prediction");
     await page.getByRole("button", { name: "Take a test digit" }).click();
     await page.getByText(/It sees a \d/).waitFor();
     ++passed;
     const box = await page.locator(".pad").boundingBox();
     await page.getByRole("button", { name: "Clear" }).click();
+    await guess.waitFor();
+    check((await page.locator(".chart rect.bar").count()) === 0, "a cleared pad has no prediction");
     await page.mouse.move(box.x + box.width / 2, box.y + 40);
     await page.mouse.down();
     for (let i = 0; i < 20; ++i) await page.mouse.move(box.x + box.width / 2, box.y + 40 + i * 7);
@@ -144,7 +156,7 @@ const drives = {
 };
 
 try {
-  const wide = await open({ viewport: { width: 1100, height: 900 } });
+  const wide = await open({ viewport: { width: 1280, height: 900 } });
   check(await wide.evaluate(() => crossOriginIsolated), "the page is isolated");
   for (const name of kPages) {
     await wide.locator(`nav a[href="#${name}"]`).focus();
@@ -152,6 +164,7 @@ try {
     await wide.locator(`nav a[href="#${name}"][aria-current]`).waitFor();
     ++passed;
     await drives[name](wide);
+    await aligned(wide, `${name}, wide`);
     await wide.screenshot({ path: join(pictures, `${name}-wide-light.png`), fullPage: true });
     await accessible(wide, `${name}, light`);
     await wide.emulateMedia({ colorScheme: "dark" });
@@ -163,13 +176,14 @@ try {
   check(/Engine: WebAssembly "relaxed-threads"|Engine: WebAssembly "threads"/.test(engine), `it has threads: ${engine}`);
 
   // A narrow window of a server that does not isolate it.
-  const narrow = await open({ viewport: { width: 360, height: 740 }, hasTouch: true, colorScheme: "dark" });
+  const narrow = await open({ viewport: { width: 390, height: 740 }, hasTouch: true, colorScheme: "dark" });
   await narrow.goto(`${server.address}/index.html?alone`);
   for (const name of kPages) {
     await narrow.locator(`nav a[href="#${name}"]`).click();
     if (name === "look" || name === "evolve") await drives[name](narrow);
     const over = await narrow.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(over <= 0, `${name}: nothing is wider than a phone (${over} pixels over)`);
+    await aligned(narrow, `${name}, narrow`);
     await narrow.screenshot({ path: join(pictures, `${name}-narrow-dark.png`), fullPage: true });
     await accessible(narrow, `${name}, narrow`);
   }

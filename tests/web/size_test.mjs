@@ -14,10 +14,10 @@ import { brotliCompress, constants, gzipSync } from "node:zlib";
 // 0076-checks-in-small-modules.md, 0078-what-trains-in-small-modules.md,
 // 0082-checks-of-folders-in-small-modules.md, 0088-further-inputs-in-small-modules.md,
 // 0090-an-operator-is-a-row.md, 0091-options-in-small-modules.md,
-// 0099-options-of-text-are-described.md, 0103-tables.md). `fast` is the size of a module
-// within its budget at quality 9, measured with `best`.
+// 0099-options-of-text-are-described.md, 0103-tables.md, 0112-a-first-hour.md). `fast` is the size
+// of a module within its budget at quality 9, measured with `best`.
 const kBudgets = {
-  whole: { best: 1_528_500, fast: 1_748_500 }, core: { best: 1_441_000, fast: 1_651_000 },
+  whole: { best: 1_528_500, fast: 1_748_500 }, core: { best: 1_442_000, fast: 1_652_000 },
   inference: { best: 834_500, fast: 958_200 }, gpu: { best: 1_718_000, fast: 1_969_000 },
 };
 

@@ -282,15 +282,48 @@ export const cases = {
   async "wrong options and shapes are refused with the names there are"(kit, loom) {
     const { layers, tensor } = kit;
     const net = await loom.network([layers.Dense(2, 1)], { input: 2 });
-    const option = await refusal(kit, () => net.trainer({ optimiser: "adam" }));
-    equal(option.code, "invalid_argument", "its code");
-    holds(option.message.includes("optimizer"), option.message);
     holds((await refusal(kit, () => net.trainer({ optimizer: "adma" }))).message.includes("adamw"), "names of optimizers");
     equal((await refusal(kit, () => net.predict(tensor(new Float32Array(3), [2, 2])))).code, "invalid_argument", "a shape");
     equal((await refusal(kit, () => net.predict(tensor(new Float32Array(9), [3, 3])))).code, "invalid_argument", "a width");
     equal((await refusal(kit, () => loom.network([layers.Dense(2, 1)]))).code, "invalid_argument", "no input");
     net.close();
     equal((await refusal(kit, () => net.predict(tensor(new Float32Array(2), [1, 2])))).code, "invalid_argument", "closed");
+  },
+
+  async "an option that does not exist is a TypeError with the nearest name"(kit, loom) {
+    const { layers, tensor } = kit;
+    const net = await loom.network([layers.Dense(2, 1)], { input: 2 });
+    const trainer = await net.trainer(), data = await loom.dataset(tensor(new Float32Array(2), [1, 2]), tensor(new Float32Array(1), [1, 1]));
+    const llm = await loom.load(await kit.bytes("models/stories.entity"));
+    const calls = {
+      threads: () => kit.init({ thread: 1 }),
+      softCap: () => layers.Dense(2, 1, { soft_cap: 1 }),
+      activation: () => layers.Dense(2, 1, { activaton: "relu" }),
+      input: () => loom.network([layers.Dense(2, 1)], { inptu: 2 }),
+      optimizer: () => net.trainer({ optimiser: "adam" }),
+      flipVertical: () => net.trainer({ augment: { flipvertical: 1 } }),
+      validation: () => trainer.fit(data, { validaton: data }),
+      epochs: () => trainer.epochs(data, { epoch: 1 }).next(),
+      temperature: () => llm.generate("a", { temprature: 1 }),
+      maxTokens: () => llm.stream("a", { max_tokens: 1 }).next(),
+      onToken: () => llm.generate("a", { ontoken: () => undefined }),
+      topP: () => llm.chat([{ role: "user", content: "a" }], { topp: 1 }).next(),
+      specialTokens: () => llm.tokenize("a", { specialToken: false }),
+      skipSpecial: () => llm.detokenize([1], { skipSpecials: false }),
+      onProgress: () => loom.load(new Uint8Array(1), { onprogress: () => undefined }),
+      cache: () => loom.open(new Uint8Array(1), { cach: true }),
+      dtype: () => net.save("entity", { dtyp: "int8" }),
+      seed: () => loom.randomModel("tiny", { sed: 1 }),
+      population: () => loom.population({ populaton: 10 }),
+    };
+    for (const [name, body] of Object.entries(calls)) {
+      const error = await (async () => body())().then(() => null, (thrown) => thrown);
+      holds(error instanceof TypeError && error.message.endsWith(`; did you mean "${name}"?`), `${name}: ${error}`);
+    }
+    const far = await net.session({ zzz: 1 }).then(() => null, (thrown) => thrown);
+    holds(/^unknown option "zzz"; choose from maxBatch, /.test(far?.message), `another word: ${far}`);
+    equal((await llm.generate("a", { maxTokens: 2, temperature: undefined })).ids.length, 2, "an undefined option is none");
+    for (const one of [net, trainer, data, llm]) one.close();
   },
 
   async "memory that runs out is an error, and a new engine goes on"(kit) {

@@ -7,7 +7,8 @@
 A row has `from`, a regular expression of a whole identifier, and `to`, with a backslash and a digit
 for a group. The first row that matches counts. Optional keys:
   under    folders or files that it is limited to
-  called   true: only if a parenthesis follows, which leaves variables of that name alone
+  called   true: only a function, so a parenthesis follows; variables of that name stay, also
+           `Thing name(values);`
   member   true: only after . or ->
   public   true: also a name that include/ declares; for local variables that share such a name
 Strings and #include lines keep their text, so keys of files do not change. Without `public`, an
@@ -29,6 +30,11 @@ from cpp_source import CPP_SUFFIXES, is_generated, without_comments  # noqa: E40
 
 FOLDERS = ("src", "cli", "tests", "bench", "fuzz", "examples", "wasm", "bindings")
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
+# "()", or "(Type name", "(const Type& name".
+PARAMETERS = re.compile(r"\(\s*(\)|(const\s+)?[A-Za-z_][\w:<>, ]*(\s|[&*]\s*)[A-Za-z_]\w*\s*[,)=])")
+# Words before a call, not types.
+STATEMENTS = ("return", "co_return", "co_await", "co_yield", "throw", "new", "delete", "else", "do",
+              "case", "and", "or", "not", "goto", "operator")  # fmt: skip
 LIKE_CODE = re.compile(r"_|[a-z][A-Z]|^k[A-Z]|\d")
 
 
@@ -68,6 +74,18 @@ def public_names(root: Path) -> set[str]:
     return found
 
 
+def is_variable(text: str, start: int, end: int) -> bool:
+    """Whether `Type name(values)` defines a variable: a type before it, no parameters after it."""
+    before = text[:start].rstrip()
+    word = re.search(r"[A-Za-z_]\w*$", before)
+    typed = word and word[0] not in STATEMENTS
+    if not word:
+        typed = re.search(r"[\w>][&*]$|\w>$", before)
+    if not typed or before == text[:start]:
+        return False
+    return not PARAMETERS.match(text, end)
+
+
 class Renaming:
     def __init__(self, root: Path, table: list[Rename]):
         self.root, self.table = root, table
@@ -77,7 +95,7 @@ class Renaming:
 
     def new_names(self, path: str, text: str, found: re.Match) -> tuple[str, ...]:
         public = found[0] in self.public
-        called = text[found.end() : found.end() + 1] == "("
+        called = text[found.end() : found.end() + 1] == "(" and not is_variable(text, *found.span())
         member = text[max(0, found.start() - 2) : found.start()].endswith((".", "->"))
         for rename in self.table:
             new = rename.of(path, found[0], called, member)

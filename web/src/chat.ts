@@ -9,7 +9,7 @@ class Chat {
   readonly #status = new Status();
   readonly #log = el("div", { role: "log", "aria-label": "The conversation", tabindex: 0 });
   readonly #text = el("textarea", { rows: 3, "aria-label": "Your text" });
-  readonly #how = choice([["text", "Go on with the text"], ["turns", "Answer, turn by turn"]]);
+  readonly #how = choice([["text", "Continue text"], ["turns", "Chat"]]);
   readonly #temperature = number(0.8, 0, 2, 0.1);
   readonly #tokens = number(120, 1, 2000, 1);
   readonly #send = el("button", { class: "main", disabled: true, click: () => void this.#answer() }, "Send");
@@ -36,7 +36,8 @@ class Chat {
       el("p", {}, "A language model that runs in this page: an .entity or a GGUF file."),
       dropZone("Drop a model here, or choose one", ".entity,.gguf", (file) => void this.#load(file), story),
       this.#bar, this.#status.element, this.#log, this.#text,
-      el("div", { class: "row" }, this.#send, this.#stop, anew, field("What it does", this.#how),
+      el("div", { class: "row" }, this.#send, this.#stop, anew),
+      el("div", { class: "controls" }, field("Mode", this.#how),
         field("Temperature", this.#temperature), field("Tokens at most", this.#tokens),
         field("Computed by", this.#device)));
   }

@@ -25,6 +25,13 @@ class Pad {
     this.canvas.addEventListener("pointerup", () => this.changed());
     this.show(this.pixels);
   }
+  get empty(): boolean {
+    return this.pixels.every((value) => value === 0);
+  }
+  clear(): void {
+    this.show(new Float32Array(kSide * kSide));
+    this.changed();
+  }
   #blot(x: number, y: number): void {
     for (let row = 0; row < kSide; ++row) {
       for (let column = 0; column < kSide; ++column) {
@@ -54,8 +61,8 @@ class Digits {
   readonly #optimizer = choice([["adam", "Adam"], ["sgd", "SGD"], ["adamw", "AdamW"]]);
   readonly #start = el("button", { class: "main", click: () => void this.#train() }, "Train");
   readonly #stop = el("button", { disabled: true, click: () => this.#ending?.abort() }, "Stop");
-  readonly #guess = el("p", { class: "status", role: "status" }, "It guesses after it was trained.");
-  readonly #bars = svg("svg", { viewBox: "0 0 300 150", class: "chart", role: "img", "aria-label": "No guess yet" });
+  readonly #guess = el("p", { class: "status", role: "status" }, "Train it first.");
+  readonly #bars = svg("svg", { viewBox: "0 0 300 150", class: "chart", role: "img", "aria-label": "No prediction" });
   readonly #pad = new Pad(() => void this.#ask());
   readonly #device = deviceChoice();
   #on: Device = "cpu";
@@ -68,15 +75,16 @@ class Digits {
   page(): HTMLElement {
     return el("section", {}, el("h2", {}, "Digits"),
       el("p", {}, "A network learns 28 × 28 pictures of digits in this page, on the CPU with the losses and weights of the native engine, bit for bit."),
-      el("div", { class: "row" }, field("Hidden units", this.#hidden), field("Epochs", this.#epochs),
+      el("div", { class: "controls" }, field("Hidden units", this.#hidden), field("Epochs", this.#epochs),
         field("Learning rate", this.#rate), field("Optimizer", this.#optimizer),
-        field("Computed by", this.#device), this.#start, this.#stop),
+        field("Computed by", this.#device)),
+      el("div", { class: "row" }, this.#start, this.#stop),
       this.#status.element, this.#figures.element, this.#chart.element,
       el("h3", {}, "Ask it"),
       el("div", { class: "two" },
         el("div", {}, this.#pad.canvas, el("div", { class: "row" },
           el("button", { click: () => void this.#sample() }, "Take a test digit"),
-          el("button", { click: () => this.#pad.show(new Float32Array(kSide * kSide)) }, "Clear"))),
+          el("button", { click: () => this.#pad.clear() }, "Clear"))),
         el("div", {}, this.#guess, this.#bars)));
   }
 
@@ -158,9 +166,17 @@ class Digits {
     await this.#ask();
   }
 
+  /** An empty pad has no prediction. */
+  #sayNothing(): void {
+    this.#guess.textContent = "Draw a digit, or take a test digit.";
+    this.#bars.setAttribute("aria-label", "No prediction");
+    this.#bars.replaceChildren();
+  }
+
   async #ask(): Promise<void> {
     const net = this.#net;
     if (net === null || this.#ending !== null) return;
+    if (this.#pad.empty) return this.#sayNothing();
     try {
       const outputs = await net.predict(tensor(this.#pad.pixels.slice(), [1, kSide * kSide]));
       const shares = Array.from((await net.probabilities(outputs)).data as Float32Array);

@@ -46,7 +46,7 @@ export function noteError(error: unknown, device: Device = "cpu"): void {
 }
 
 export function deviceChoice(): HTMLSelectElement {
-  return choice([["cpu", "CPU"], ["gpu", "GPU, where there is one"]]);
+  return choice([["cpu", "CPU"], ["gpu", "GPU, if there is one"]]);
 }
 export function chosen(select: HTMLSelectElement): Device {
   return select.value === "gpu" ? "gpu" : "cpu";

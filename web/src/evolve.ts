@@ -69,8 +69,9 @@ class Evolve {
   page(): HTMLElement {
     return el("section", {}, el("h2", {}, "Evolve"),
       el("p", {}, "Networks grow nodes and connections from generation to generation; the fitter ones have more children (NEAT)."),
-      el("div", { class: "row" }, field("Task", this.#task), field("Genomes", this.#size), field("Seed", this.#seed),
-        field("Generations at most", this.#most), this.#start, this.#stop),
+      el("div", { class: "controls" }, field("Task", this.#task), field("Genomes", this.#size), field("Seed", this.#seed),
+        field("Generations at most", this.#most)),
+      el("div", { class: "row" }, this.#start, this.#stop),
       this.#status.element, this.#figures.element, this.#chart.element,
       el("div", { class: "two" }, el("div", {}, el("h3", {}, "The best network"), this.#graph),
         el("div", {}, el("h3", {}, "Its answer for every point"), this.#map)));

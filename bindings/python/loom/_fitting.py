@@ -70,10 +70,8 @@ def fit(
     x: Any,
     y: Any = None,
     *,
-    epochs: int,
     validation_split: float,
     validation_data: Any,
-    checkpoint: Optional[Path],
     on_batch: Optional[Callable[[int, int, float], Any]],
     on_epoch: Optional[Callable[[Epoch], Any]],
     verbose: Optional[bool],
@@ -89,14 +87,13 @@ def fit(
         train, validation = train.split(1.0 - validation_split, seed=seed, shuffle=shuffle)
         for note in train.notes:
             warnings.warn(note, stacklevel=3)
+    epochs = fit_options["epochs"]
     watch = _Watch(epochs, verbose, on_batch, on_epoch)
     with Trainer(network, seed=seed, **options) as trainer:
         try:
             network.history = trainer.fit(
                 train,
                 validation,
-                epochs=epochs,
-                checkpoint=checkpoint,
                 on_batch=watch.on_batch,
                 on_epoch=watch.epoch,
                 **fit_options,
@@ -105,6 +102,7 @@ def fit(
             network.history = History(watch.seen)
             watch.end()
             if isinstance(error, KeyboardInterrupt):
+                checkpoint = fit_options["checkpoint"]
                 print(_advice(len(watch.seen), epochs, checkpoint), file=sys.stderr)
             raise
     watch.end()

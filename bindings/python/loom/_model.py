@@ -281,13 +281,20 @@ class ModelCalls(Handle):
         self,
         text: Prompt,
         *,
+        # options: generated from api/options, PerplexityOptions
         window: int = 512,
         limit: int = 0,
+        # end of options
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> Perplexity:
-        """How well the model predicts a text or tokens. window: predictions that share a context;
-        limit: maximum predictions; 0: all. progress(done, total): False ends it with
-        CancelledError."""
+        """How well the model predicts a text or tokens. progress(done, total): False ends it with
+        CancelledError.
+
+        Options, from api/options, PerplexityOptions:
+
+        window: Length of a window; each is read without earlier context; 1 to 16777216 predictions.
+        limit: Largest number, in whole windows; 0 is all; 0 or more predictions.
+        """
         callbacks, ids = Callbacks(), self._tokens(text)
         options = sized(
             _ffi.loom_perplexity_options,

@@ -40,21 +40,25 @@ def is_table(data: Any) -> bool:
 def table_for(network: "Network", data: Any) -> Any:
     """The data as a table, if the network has a plan for one; else None.
 
-    Rows of an array [n, columns] have the input columns of the plan in their order.
+    Rows of an array [n, columns] or of lists have the input columns of the plan in their order.
     """
-    array: Any = data
-    is_matrix = getattr(array, "ndim", 0) == 2
+    lists = isinstance(data, (list, tuple)) and bool(data) and isinstance(data[0], (list, tuple))
+    is_matrix = lists or getattr(data, "ndim", 0) == 2
     rows = is_table(data) or isinstance(data, (dict, bytes))
     if not (rows or is_matrix) or not network.table:
         return None
     if rows:
         return data
     names = [c["name"] for c in network.table["columns"] if c["role"] == "input"]
-    if array.shape[1] != len(names):
+    array: Any = data
+    widths = {len(row) for row in array} if lists else {array.shape[1]}
+    if widths != {len(names)}:
         raise InvalidArgumentError(
             f"an array for this network has {len(names)} columns ({', '.join(names[:8])}), "
-            f"not {array.shape[1]}"
+            f"not {', '.join(map(str, sorted(widths)))}"
         )
+    if lists:
+        return {name: [row[i] for row in array] for i, name in enumerate(names)}
     return {name: array[:, i].tolist() for i, name in enumerate(names)}
 
 

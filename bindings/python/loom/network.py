@@ -38,6 +38,7 @@ from .options import (
     RuleName,
     Schedule,
     ScheduleKindName,
+    FIT_OPTIONS,
     TRAINER_OPTIONS,
 )
 from .session import Port, Session
@@ -51,10 +52,8 @@ if TYPE_CHECKING:
 
 Path = Union[str, "os.PathLike[str]"]
 
-# Arguments of Network.fit() that Trainer.fit() takes as they are.
-_FIT_OPTIONS = (
-    "early_stop", "resume", "best", "keep_best", "on_layer", "on_pass", "on_link", "telemetry",
-)  # fmt: skip
+# Arguments of Network.fit() that Trainer.fit() takes as they are, besides FIT_OPTIONS.
+_OBSERVERS = ("on_layer", "on_pass", "on_link", "telemetry")
 
 
 def _load_options(dtype: Optional[str], seed: Optional[int], **more: Any) -> Any:
@@ -516,14 +515,17 @@ class Network(Handle):
         x: Any,
         y: Any = None,
         *,
+        # options: generated from api/options, FitOptions
         epochs: int = 10,
-        validation_split: float = 0.0,
-        validation_data: Any = None,
         early_stop: int = 0,
         checkpoint: Optional[Path] = None,
+        checkpoint_every: int = 0,
         resume: bool = False,
         best: Optional[Path] = None,
         keep_best: bool = False,
+        # end of options
+        validation_split: float = 0.0,
+        validation_data: Any = None,
         on_batch: Optional[Callable[[int, int, float], Any]] = None,
         on_epoch: "Optional[Callable[[Epoch], Any]]" = None,
         on_layer: "Optional[Callable[[LayerStats], Any]]" = None,
@@ -587,13 +589,22 @@ class Network(Handle):
         validation_split: share of the samples that validates. validation_data: (x, y) or a Dataset.
         verbose: True: a line per epoch on stderr; None: a bar in terminals and notebooks; False:
         nothing. Ctrl-C ends the training; the network keeps the weights so far.
-        on_batch(done, steps, loss), on_epoch(epoch), and on_layer, on_link and on_pass, which see
-        each layer after an epoch and in every batch, stop the training by returning False, which
-        raises CancelledError. telemetry: the files and addresses of records.
+        on_batch(done, steps, loss), on_epoch(epoch), on_layer, on_link and on_pass are called after
+        each batch, epoch, layer or pass. If one returns False, the training stops with
+        CancelledError. telemetry: the files and addresses of records.
         rate_for: a dict of patterns and factors. rate: None is that of `optimizer`.
 
-        Options, from api/options:
+        Options, from api/options, FitOptions and TrainerOptions:
 
+        epochs: Length of the run, with the epochs before a resume; 1 or more epochs.
+        early_stop: Ends the run after so many epochs without a better loss; 0 disables it; 0 or
+            more epochs.
+        checkpoint: File that is written after each epoch; the previous one is PATH.previous.
+        checkpoint_every: Writes checkpoint within an epoch too, after so many batches; 0 disables
+            it; 0 or more batches.
+        resume: Continues from checkpoint, with the bits of a run without a stop.
+        best: File for the weights with the least loss.
+        keep_best: Ends with the weights of the least loss, not with the last ones.
         loss: Loss. Unset: the loss that the network was trained with, else by the data.
         huber_delta: huber: distance at which the loss turns linear; above 0.
         label_smoothing: cross_entropy: share of the target that is spread over all classes; 0 to 1.
@@ -659,15 +670,13 @@ class Network(Handle):
         from ._fitting import fit
 
         given = dict(locals())
-        own = {name: given[name] for name in _FIT_OPTIONS}
+        own = {name: given[name] for name in (*FIT_OPTIONS, *_OBSERVERS)}
         return fit(
             self,
             x,
             y,
-            epochs=epochs,
             validation_split=validation_split,
             validation_data=validation_data,
-            checkpoint=checkpoint,
             on_batch=on_batch,
             on_epoch=on_epoch,
             verbose=verbose,

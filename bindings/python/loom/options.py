@@ -455,6 +455,20 @@ ARCHITECTURES_OPTIONS = (
     "retype",
     "fresh",
 )
+# Parameters that are FitOptions.
+FIT_OPTIONS = (
+    "epochs",
+    "early_stop",
+    "checkpoint",
+    "checkpoint_every",
+    "resume",
+    "best",
+    "keep_best",
+)
+# Defaults that are not 0.
+FIT_NONZERO = {
+    "epochs": 10,
+}
 # Parameters that are GenerateOptions.
 GENERATE_OPTIONS = (
     "max_tokens",
@@ -564,6 +578,15 @@ class GenerateKeywords(TypedDict, total=False):
     lookup: bool
     guesses: int
     guess_chance: float
+# Parameters that are PerplexityOptions.
+PERPLEXITY_OPTIONS = (
+    "window",
+    "limit",
+)
+# Defaults that are not 0.
+PERPLEXITY_NONZERO = {
+    "window": 512,
+}
 # Parameters that are MeshTrainerOptions.
 MESH_TRAINER_OPTIONS = (
     "window",

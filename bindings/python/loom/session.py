@@ -19,7 +19,7 @@ class Port(NamedTuple):
     name: str
     shape: Tuple[int, ...]  # of one sample, or of the whole where all samples share it
     batched: bool  # each sample has its own
-    ids: int  # above 0: whole numbers below it
+    ids: int  # above 0: integers below it
 
 
 def run_ports(function: Any, handle: int, tensors: Sequence[Any]) -> Dict[str, Any]:

@@ -25,8 +25,8 @@ from .network import Network, Path
 from ._options import Options
 from .telemetry import LayerPass, LayerStats, LinkStats, Telemetry, observers
 from .options import (
-    TRAINER_OPTIONS, Augment, ClipName, LossName, NormalizeName, Optimizer, OptimizerKindName,
-    RuleName, Schedule, ScheduleKindName,
+    FIT_OPTIONS, TRAINER_OPTIONS, Augment, ClipName, LossName, NormalizeName, Optimizer,
+    OptimizerKindName, RuleName, Schedule, ScheduleKindName,
 )  # fmt: skip
 
 
@@ -493,12 +493,15 @@ class Trainer(Handle):
         train: Dataset,
         validation: Optional[Dataset] = None,
         *,
+        # options: generated from api/options, FitOptions
         epochs: int = 10,
         early_stop: int = 0,
         checkpoint: Optional[Path] = None,
+        checkpoint_every: int = 0,
         resume: bool = False,
         best: Optional[Path] = None,
         keep_best: bool = False,
+        # end of options
         on_batch: Optional[Callable[[int, int, float], Any]] = None,
         on_epoch: Optional[Callable[[Epoch], Any]] = None,
         on_validation: Optional[Callable[[int, int], Any]] = None,
@@ -507,30 +510,37 @@ class Trainer(Handle):
         on_link: Optional[Callable[[LinkStats], Any]] = None,
         on_begin: Optional[Callable[[str, int], Any]] = None,
         telemetry: Optional[Telemetry] = None,
-        checkpoint_every: int = 0,
     ) -> History:
-        """`epochs` in all. on_batch(done, steps, loss), on_epoch(epoch) and on_validation(done,
-        total) stop the training by returning False, which raises CancelledError; what was trained
-        stays. So do on_layer and on_link, called for each layer after an epoch, and on_pass, in
-        every batch; give these to the first fit() of a trainer. on_begin(path, epochs) is given the
-        checkpoint that the run goes on from, and its epochs. checkpoint_every: batches after
-        which it is written within an epoch too; 0: never."""
+        """on_batch(done, steps, loss), on_epoch(epoch) and on_validation(done, total) stop the
+        training by returning False, which raises CancelledError; the weights so far stay. So do
+        on_layer and on_link, called for each layer after an epoch, and on_pass, in every batch;
+        give these to the first fit() of a trainer. on_begin(path, epochs) gets the checkpoint that
+        the run continues from, and its epochs.
+
+        Options, from api/options, FitOptions:
+
+        epochs: Length of the run, with the epochs before a resume; 1 or more epochs.
+        early_stop: Ends the run after so many epochs without a better loss; 0 disables it; 0 or
+            more epochs.
+        checkpoint: File that is written after each epoch; the previous one is PATH.previous.
+        checkpoint_every: Writes checkpoint within an epoch too, after so many batches; 0 disables
+            it; 0 or more batches.
+        resume: Continues from checkpoint, with the bits of a run without a stop.
+        best: File for the weights with the least loss.
+        keep_best: Ends with the weights of the least loss, not with the last ones.
+        """
+        given = dict(locals(), checkpoint=encoded(checkpoint), best=encoded(best))
+        fields = {name: given[name] for name in FIT_OPTIONS}
         if epochs < 1:
             raise ValueError(f"epochs is {epochs}, must be at least 1")
         callbacks = Callbacks()
         seen = None if on_epoch is None else lambda e: on_epoch(_epoch(e.contents))
         options = sized(
             _ffi.loom_fit_options,
-            epochs=epochs,
-            early_stop=early_stop,
-            checkpoint=encoded(checkpoint),
-            best=encoded(best),
-            resume=resume,
-            keep_best=keep_best,
+            **fields,
             on_batch=callbacks.wrap(_ffi.loom_batch_fn, on_batch),
             on_epoch=callbacks.wrap(_ffi.loom_epoch_fn, seen, listens=False),
             on_validation=callbacks.wrap(_ffi.loom_progress_fn, on_validation),
-            checkpoint_every=checkpoint_every,
             telemetry=None if telemetry is None else telemetry.handle,
             **observers(callbacks, on_layer, on_pass, on_link, on_begin),
         )

@@ -1387,17 +1387,17 @@ pub type loom_observer_fn = Option<unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct loom_fit_options {
     pub struct_size: u32,
-    /// in all; those done before (resume) count; 0 means 10
+    /// Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10.
     pub epochs: i64,
-    /// epochs without a better loss; 0 means never
+    /// Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs.
     pub early_stop: i64,
-    /// file written after each epoch; null: none
+    /// File that is written after each epoch; the previous one is PATH.previous.
     pub checkpoint: *const c_char,
-    /// file of the weights with the least loss; null: none
+    /// File for the weights with the least loss.
     pub best: *const c_char,
-    /// 1: go on from `checkpoint`, with the bits of a run that never stopped
+    /// Continues from checkpoint, with the bits of a run without a stop.
     pub resume: i32,
-    /// 1: at the end the network has the best weights, not the last
+    /// Ends with the weights of the least loss, not with the last ones.
     pub keep_best: i32,
     /// null: none
     pub on_batch: loom_batch_fn,
@@ -1407,7 +1407,8 @@ pub struct loom_fit_options {
     pub user: *mut c_void,
     /// samples that were validated, and in all; null: none
     pub on_validation: loom_progress_fn,
-    /// batches after which it is written within an epoch too; 0 means never
+    /// Writes checkpoint within an epoch too, after so many batches; 0 disables it; 0 or more
+    /// batches.
     pub checkpoint_every: i64,
     /// null: none
     pub observer: loom_observer_fn,
@@ -2179,9 +2180,9 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_perplexity_options {
     pub struct_size: u32,
-    /// predictions per window; each is read without earlier context; 0 means 512
+    /// Length of a window; each is read without earlier context; 1 to 16777216 predictions. 0: 512.
     pub window: i64,
-    /// maximum predictions, in whole windows; 0 means all
+    /// Largest number, in whole windows; 0 is all; 0 or more predictions.
     pub limit: i64,
     /// predictions done and in all; null: none
     pub progress: loom_progress_fn,

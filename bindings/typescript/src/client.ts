@@ -1,13 +1,14 @@
 /** The engine as a program sees it: everything is asked of a worker, so that the caller never waits. */
 
-import type * as ffi from "./ffi.js";
+import * as ffi from "./ffi.js";
 import { LoomError } from "./errors.js";
 import { Genome, Mesh, Population } from "./evolution.js";
 import type { Source } from "./files.js";
+import { checkOptions, namesOf } from "./known.js";
 import { sequential, type Axes, type Layer, type NetworkDescription } from "./layer.js";
 import { Closable, dispose, Link, type Events, type Started } from "./link.js";
 import type { NumberArray, Tensor } from "./memory.js";
-import type { TrainerOptions } from "./options.js";
+import { augmentOptions, trainerOptions, type TrainerOptions } from "./options.js";
 import type { GenerationData, Handle, Running, StartOptions, TokenData, Turn } from "./protocol.js";
 import type { Variant } from "./module.js";
 
@@ -52,6 +53,29 @@ export interface DnaComparison {
   readonly layer_overlaps: Readonly<Record<string, number>>;
   readonly logic_shifts: readonly { readonly source_pos: string; readonly target_pos: string; readonly overlap: number }[];
   readonly [field: string]: unknown;
+}
+
+const initNames = namesOf<InitOptions>({ threads: 0, device: 0, activations: 0, variant: 0, modules: 0, memoryLimit: 0,
+  memory64: 0 });
+const fileNames = namesOf<FileOptions>({ signal: 0, cache: 0, name: 0, onProgress: 0 });
+
+/** Options of earlier versions: the name now, and the value. */
+const kEarlier: Readonly<Record<string, (value: unknown) => readonly [string, unknown]>> = {
+  keepOrder: (value) => ["shuffle", value !== true],
+  nativeWeights: (value) => ["native", value],
+};
+
+function currentOptions(options: TrainerOptions): object {
+  const out: Record<string, unknown> = {};
+  for (const [before, was] of Object.entries(options) as [string, unknown][]) {
+    const earlier = kEarlier[before];
+    const [name, value] = earlier === undefined ? [before, was] : earlier(was);
+    if (earlier !== undefined) console.warn(`loom: the option '${before}' is now '${name}'`);
+    out[name] = value;
+  }
+  checkOptions(out, trainerOptions);
+  checkOptions(options.augment ?? {}, augmentOptions);
+  return out;
 }
 
 export type Prompt = string | ArrayLike<number>;
@@ -104,10 +128,12 @@ export class Network extends Closable {
     return this.link.ask("networkSetParameter", [this.handle, name, values]);
   }
   /** The bytes of a file. */
-  save(format: ffi.NetworkFormat = "entity", options: ffi.SaveOptions = {}): Promise<Uint8Array> {
+  async save(format: ffi.NetworkFormat = "entity", options: ffi.SaveOptions = {}): Promise<Uint8Array> {
+    checkOptions(options, ffi.saveOptions);
     return this.link.ask("networkSave", [this.handle, format, options]);
   }
   async session(options: ffi.SessionOptions = {}): Promise<Session> {
+    checkOptions(options, ffi.sessionOptions);
     return new Session(this.link, await this.link.ask("sessionOpen", [this.handle, options]), () => this.ports());
   }
   /** Its inputs and its outputs. */
@@ -115,7 +141,7 @@ export class Network extends Closable {
     return this.link.ask("networkPorts", [this.handle]);
   }
   async trainer(options: TrainerOptions = {}): Promise<Trainer> {
-    return new Trainer(this.link, await this.link.ask("trainerCreate", [this.handle, options]));
+    return new Trainer(this.link, await this.link.ask("trainerCreate", [this.handle, currentOptions(options)]));
   }
   /** How alike two networks are, cell by cell. */
   async compareDna(other: Network, mode: ffi.DnaMode = "functional"): Promise<DnaComparison> {
@@ -127,11 +153,13 @@ export class Network extends Closable {
   }
   /** A child: this network, with the layers that the other has at the same place crossed. */
   async splice(other: Network, options: ffi.SpliceOptions = {}): Promise<Network> {
+    checkOptions(options, ffi.spliceOptions);
     const handle = await this.link.ask("networkSplice", [this.handle, other.handle, options]);
     return new Network(this.link, handle, await this.link.ask("networkInfo", [handle]));
   }
   /** The network as one that ticks. */
   async mesh(options: ffi.MeshOptions = {}): Promise<Mesh> {
+    checkOptions(options, ffi.meshOptions);
     return new Mesh(this.link, await this.link.ask("meshCreate", [this.handle, options]));
   }
   /** For Dataset.load. */
@@ -193,6 +221,7 @@ export class Dataset extends Closable {
   }
   /** Two data sets, of which the first has this share of the samples. */
   async split(share: number, options: ffi.SplitOptions = {}): Promise<[Dataset, Dataset]> {
+    checkOptions(options, ffi.splitOptions);
     const [first, second] = await this.link.ask("datasetSplit", [this.handle, share, options]);
     const made = async (handle: Handle): Promise<Dataset> =>
       new Dataset(this.link, handle, await this.link.ask("datasetInfo", [handle]));
@@ -208,10 +237,12 @@ export interface FitOptions extends ffi.FitOptions, CallOptions {
   readonly onBatch?: (batch: { done: number; steps: number; loss: number }) => void;
   readonly onEpoch?: (epoch: ffi.Epoch) => void;
 }
+const fitNames = namesOf<Omit<FitOptions, keyof ffi.FitOptions>>({ signal: 0, validation: 0, onBatch: 0, onEpoch: 0 });
 
 export class Trainer extends Closable {
   /** Trains, and resolves to what each epoch gave. */
-  fit(data: Dataset, { validation, onBatch, onEpoch, signal, ...options }: FitOptions = {}): Promise<ffi.Epoch[]> {
+  async fit(data: Dataset, { validation, onBatch, onEpoch, signal, ...options }: FitOptions = {}): Promise<ffi.Epoch[]> {
+    checkOptions(options, ffi.fitOptions, fitNames);
     const events = { batch: onBatch ?? ((): void => undefined), epoch: onEpoch ?? ((): void => undefined) };
     return this.link.ask("trainerFit", [this.handle, data.id, validation?.id ?? null, options], events as Events, signal);
   }
@@ -280,6 +311,20 @@ export interface GenerateOptions extends ffi.GenerateOptions, CallOptions {
   /** Tokens of the prompt that were read, and in all. */
   readonly onProgress?: (done: number, total: number) => void;
 }
+const generateNames = namesOf<Omit<GenerateOptions, keyof ffi.GenerateOptions>>({ signal: 0, context: 0, onToken: 0,
+  onProgress: 0 });
+
+/** Options of calls that make tokens of a text, and texts of tokens. */
+export interface EncodeOptions {
+  /** Whether special tokens of a text are read, and put at its ends. */
+  readonly specialTokens?: boolean;
+}
+export interface DecodeOptions {
+  /** Leaves special tokens out of the text. */
+  readonly skipSpecial?: boolean;
+}
+const encodeNames = namesOf<EncodeOptions>({ specialTokens: 0 });
+const decodeNames = namesOf<DecodeOptions>({ skipSpecial: 0 });
 
 /** New text, with how it came to be. `stop`: "eos", "string", "length", "context" or "cancelled". */
 export type Generation = GenerationData;
@@ -295,6 +340,7 @@ export class LLM extends Closable {
   /** A signal that ends it is not an error: `stop` is "cancelled" then. */
   async generate(prompt: Prompt, { context = 0, onToken, onProgress, signal, ...options }: GenerateOptions = {}):
     Promise<Generation> {
+    checkOptions(options, ffi.generateOptions, generateNames);
     const events = {
       token: onToken ?? ((): void => undefined),
       progress: ({ done, total }: { done: number; total: number }): void => onProgress?.(done, total),
@@ -322,14 +368,17 @@ export class LLM extends Closable {
   }
   /** The conversation as the template writes it. */
   async renderChat(turns: readonly Turn[], options: ffi.ChatOptions = {}): Promise<string> {
+    checkOptions(options, ffi.chatOptions);
     return (await this.link.ask("modelChat", [this.handle, turns, options])).text;
   }
 
-  tokenize(text: string, { specialTokens = true } = {}): Promise<Int32Array> {
-    return this.link.ask("modelTokenize", [this.handle, text, specialTokens]);
+  async tokenize(text: string, options: EncodeOptions = {}): Promise<Int32Array> {
+    checkOptions(options, encodeNames);
+    return this.link.ask("modelTokenize", [this.handle, text, options.specialTokens ?? true]);
   }
-  detokenize(tokens: ArrayLike<number>, { skipSpecial = true } = {}): Promise<string> {
-    return this.link.ask("modelDetokenize", [this.handle, ids(tokens), skipSpecial]);
+  async detokenize(tokens: ArrayLike<number>, options: DecodeOptions = {}): Promise<string> {
+    checkOptions(options, decodeNames);
+    return this.link.ask("modelDetokenize", [this.handle, ids(tokens), options.skipSpecial ?? true]);
   }
   /** Logits [vocab] after the last of these tokens. */
   logits(tokens: ArrayLike<number>): Promise<Float32Array> {
@@ -339,11 +388,13 @@ export class LLM extends Closable {
 
 /** Text to tokens and back, without the weights of a model. */
 export class Tokenizer extends Closable {
-  encode(text: string, { specialTokens = true } = {}): Promise<Int32Array> {
-    return this.link.ask("tokenizerEncode", [this.handle, text, specialTokens]);
+  async encode(text: string, options: EncodeOptions = {}): Promise<Int32Array> {
+    checkOptions(options, encodeNames);
+    return this.link.ask("tokenizerEncode", [this.handle, text, options.specialTokens ?? true]);
   }
-  decode(tokens: ArrayLike<number>, { skipSpecial = true } = {}): Promise<string> {
-    return this.link.ask("tokenizerDecode", [this.handle, ids(tokens), skipSpecial]);
+  async decode(tokens: ArrayLike<number>, options: DecodeOptions = {}): Promise<string> {
+    checkOptions(options, decodeNames);
+    return this.link.ask("tokenizerDecode", [this.handle, ids(tokens), options.skipSpecial ?? true]);
   }
   /** The highest id and one more. */
   vocabSize(): Promise<number> {
@@ -405,8 +456,9 @@ export class Loom {
     return { ...progressOf(options), moved: (info: Running) => void (this.#info = info) } as Events;
   }
 
-  static async start(started: Started, { threads = 0, ...more }: InitOptions): Promise<Loom> {
-    const link = new Link(started);
+  static async start(start: () => Started, { threads = 0, ...more }: InitOptions): Promise<Loom> {
+    checkOptions(more, initNames);
+    const started = start(), link = new Link(started);
     const options: StartOptions = { threads, ...more };
     try {
       return new Loom(link, await link.ask("start", [options]));
@@ -420,6 +472,7 @@ export class Loom {
   async network(layers: readonly Layer[] | NetworkDescription, options: ffi.LoadOptions & { input?: Axes } = {}):
     Promise<Network> {
     const { input, ...more } = options;
+    checkOptions(more, ffi.loadOptions, ["input"]);
     if (Array.isArray(layers) && input === undefined) {
       throw new LoomError("invalid_argument", "a row of layers needs `input`, the shape of one sample");
     }
@@ -432,6 +485,7 @@ export class Loom {
 
   /** .entity, .json, .onnx, .npz, .safetensors. */
   async loadNetwork(source: Source, options: FileOptions & ffi.LoadOptions = {}): Promise<Network> {
+    checkOptions(options, ffi.loadOptions, fileNames);
     const { cache, name, onProgress, signal, ...more } = options;
     void onProgress;
     return this.#network(await this.#link.ask("networkLoad", [source, { cache, name }, more], this.#reading(options), signal));
@@ -439,6 +493,7 @@ export class Loom {
 
   /** A language model: .entity or GGUF. */
   async load(source: Source, options: FileOptions & ffi.ModelOptions = {}): Promise<LLM> {
+    checkOptions(options, ffi.modelOptions, fileNames);
     const { cache, name, onProgress, signal, ...more } = options;
     void onProgress;
     const handle = await this.#link.ask("modelLoad", [source, { cache, name }, more], this.#reading(options), signal);
@@ -446,14 +501,16 @@ export class Loom {
   }
 
   /** A language model of a named shape with random weights, the same for the same seed everywhere. No tokenizer. */
-  async randomModel(shape: string, { dtype = "float32", seed = 1 }: { dtype?: ffi.Dtype; seed?: number } = {}):
-    Promise<LLM> {
+  async randomModel(shape: string, options: { dtype?: ffi.Dtype; seed?: number } = {}): Promise<LLM> {
+    checkOptions(options, ["dtype", "seed"]);
+    const { dtype = "float32", seed = 1 } = options;
     const handle = await this.#link.ask("modelRandom", [shape, dtype, seed]);
     return new LLM(this.#link, handle, await this.#link.ask("modelInfo", [handle]));
   }
 
   /** Looks into any file that can be loaded. */
   async open(source: Source, options: FileOptions = {}): Promise<ModelFile> {
+    checkOptions(options, fileNames);
     const { cache, name, signal } = options;
     const handle = await this.#link.ask("fileOpen", [source, { cache, name }], this.#reading(options), signal);
     return new ModelFile(this.#link, handle);
@@ -461,6 +518,7 @@ export class Loom {
 
   /** That of a model, or a tokenizer.json. */
   async tokenizer(source: Source, options: FileOptions = {}): Promise<Tokenizer> {
+    checkOptions(options, fileNames);
     const { cache, name, signal } = options;
     const handle = await this.#link.ask("tokenizerLoad", [source, { cache, name }], this.#reading(options), signal);
     return new Tokenizer(this.#link, handle);
@@ -473,6 +531,7 @@ export class Loom {
   /** .csv, .npz, .npy, .safetensors, IDX. `network`: the one that it is for, where that matters. */
   async loadDataset(source: Source, options: FileOptions & ffi.DatasetOptions & { network?: Network } = {}):
     Promise<Dataset> {
+    checkOptions(options, ffi.datasetOptions, fileNames, ["network"]);
     const { cache, name, onProgress, signal, network, ...more } = options;
     void onProgress;
     return this.#dataset(await this.#link.ask("datasetLoad", [source, { cache, name }, network?.id ?? null, more],
@@ -484,6 +543,7 @@ export class Loom {
 
   /** A population that grows. */
   async population(options: ffi.NeatOptions = {}): Promise<Population> {
+    checkOptions(options, ffi.neatOptions);
     return new Population(this.#link, await this.#link.ask("populationCreate", [options]));
   }
   /** The network of a genome, with the same bits. */

@@ -262,6 +262,10 @@ export interface EngineOptions {
   gpuStrict?: boolean;
   gpuTuning?: GpuTuning;
 }
+export const engineOptions: readonly string[] = [
+  "threads", "exactThreads", "isa", "activations", "device", "gpuLibrary", "gpuCache",
+  "memoryLimit", "gpuStrict", "gpuTuning"
+];
 
 /** The description of an engine. */
 export const loom_engine_info = {
@@ -356,6 +360,9 @@ export interface LoadOptions {
   /** loom_network_load_memory(): 1: bytes are not copied; they stay, see there */
   borrow?: boolean;
 }
+export const loadOptions: readonly string[] = [
+  "dtype", "seed", "weights", "openExtent", "borrow"
+];
 
 /** How a network is written. */
 export const loom_save_options = {
@@ -377,6 +384,9 @@ export interface SaveOptions {
   /** 1, for .json: the description alone */
   withoutWeights?: number;
 }
+export const saveOptions: readonly string[] = [
+  "dtype", "withoutWeights"
+];
 
 /** The description of a network. Shapes are those of one sample. */
 export const loom_network_info = {
@@ -479,6 +489,9 @@ export interface SessionOptions {
   /** 1: samples may have fewer steps than inputs; loom_session_set_lengths() */
   lengths?: boolean;
 }
+export const sessionOptions: readonly string[] = [
+  "maxBatch", "floatActivations", "stateful", "maxSteps", "lengths"
+];
 
 /** The output of one cell. Borrowed during the callback. */
 export const loom_cell = {
@@ -550,6 +563,9 @@ export interface ProveOptions {
   /** 0 means 1e-4; below 0: none */
   relTol?: number;
 }
+export const proveOptions: readonly string[] = [
+  "source", "rungs", "absTol", "relTol"
+];
 
 /** How a file is read. Texts are borrowed during the call. */
 export const loom_dataset_options = {
@@ -608,6 +624,10 @@ export interface DatasetOptions {
   /** utf-8, utf-16, utf-16be or latin-1; null: detected */
   encoding?: string;
 }
+export const datasetOptions: readonly string[] = [
+  "labels", "x", "y", "targets", "numbers", "inputsOnly", "header", "weights", "lengths",
+  "ignoreLabel", "separator", "decimal", "thousands", "encoding"
+];
 
 /** The description of a data set. */
 export const loom_dataset_info = {
@@ -653,6 +673,9 @@ export interface SplitOptions {
   /** unset: 1 */
   seed?: number | bigint;
 }
+export const splitOptions: readonly string[] = [
+  "keepOrder", "seed"
+];
 
 /** An epoch that is done. */
 export const loom_epoch = {
@@ -721,23 +744,27 @@ export const loom_fit_options = {
 
 /** Texts are borrowed during the call. */
 export interface FitOptions {
-  /** in all; those done before (resume) count; 0 means 10 */
+  /** Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10. */
   epochs?: number;
-  /** epochs without a better loss; 0 means never */
+  /** Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs. */
   earlyStop?: number;
-  /** file written after each epoch; null: none */
+  /** File that is written after each epoch; the previous one is PATH.previous. */
   checkpoint?: string;
-  /** file of the weights with the least loss; null: none */
+  /** File for the weights with the least loss. */
   best?: string;
-  /** 1: go on from `checkpoint`, with the bits of a run that never stopped */
+  /** Continues from checkpoint, with the bits of a run without a stop. */
   resume?: boolean;
-  /** 1: at the end the network has the best weights, not the last */
+  /** Ends with the weights of the least loss, not with the last ones. */
   keepBest?: boolean;
-  /** batches after which it is written within an epoch too; 0 means never */
+  /** Writes checkpoint within an epoch too, after so many batches; 0 disables it; 0 or more batches. */
   checkpointEvery?: number;
   /** events at commas: layer, pass, link, begin; null: all but pass */
   observe?: string;
 }
+export const fitOptions: readonly string[] = [
+  "epochs", "earlyStop", "checkpoint", "best", "resume", "keepBest", "checkpointEvery",
+  "observe"
+];
 
 /** The result of a training step. */
 export const loom_step_report = {
@@ -818,6 +845,9 @@ export interface TelemetryOptions {
   /** records that may wait; 0 means 4096 */
   queue?: number;
 }
+export const telemetryOptions: readonly string[] = [
+  "jsonLines", "tensorboard", "prometheus", "http", "udp", "tanhi", "queue"
+];
 
 /** Counts of lost records. */
 export const loom_telemetry_info = {
@@ -857,6 +887,9 @@ export interface ModelOptions {
   /** loom_model_load_memory(): 1: bytes are not copied; they stay, see there */
   borrow?: boolean;
 }
+export const modelOptions: readonly string[] = [
+  "dtype", "borrow"
+];
 
 /** The description of a model. */
 export const loom_model_info = {
@@ -950,6 +983,9 @@ export interface ChatOptions {
   /** a JSON object that the template sees too; null: none */
   variables?: string;
 }
+export const chatOptions: readonly string[] = [
+  "noReply", "date", "tools", "documents", "variables"
+];
 
 /** The options of a conversation. */
 export const loom_model_session_options = {
@@ -974,6 +1010,9 @@ export interface ModelSessionOptions {
   /** of keys and values: float32, float16, bfloat16, q8_0; unset: float32 */
   cacheType?: Dtype;
 }
+export const modelSessionOptions: readonly string[] = [
+  "context", "chunk", "activations", "cacheType"
+];
 
 /** The layout is frozen. */
 export const loom_token_choice = {
@@ -1184,6 +1223,16 @@ export interface GenerateOptions {
   /** The draft model continues while the joint probability of its tokens in a pass is at least this; 0 always drafts `guesses` tokens; 0 to 1. Unset: 0.5. */
   guessChance?: number;
 }
+export const generateOptions: readonly string[] = [
+  "maxTokens", "temperature", "topP", "minP", "repetitionPenalty", "topK", "ignoreEos",
+  "repetitionWindow", "seed", "stop", "eosIds", "logprobs", "topLogprobs", "frequencyPenalty",
+  "presencePenalty", "noRepeatNgram", "dryMultiplier", "dryBase", "dryAllowedLength",
+  "dryWindow", "dryBreakers", "dryBreakerCount", "typicalP", "topNSigma", "xtcProbability",
+  "xtcThreshold", "dynamicRange", "dynamicExponent", "mirostat", "mirostatTau", "mirostatEta",
+  "bannedTokens", "bannedStrings", "bannedTokenCount", "bannedStringCount", "specialText",
+  "grammar", "jsonSchema", "lookup", "guesses", "logprobsOfDraw", "shiftContext", "keepTokens",
+  "shiftTokens", "guessChance"
+];
 
 /** How it went. */
 export const loom_generation_info = {
@@ -1263,11 +1312,14 @@ export const loom_perplexity_options = {
 
 /** How a text is divided. */
 export interface PerplexityOptions {
-  /** predictions per window; each is read without earlier context; 0 means 512 */
+  /** Length of a window; each is read without earlier context; 1 to 16777216 predictions. 0: 512. */
   window?: number;
-  /** maximum predictions, in whole windows; 0 means all */
+  /** Largest number, in whole windows; 0 is all; 0 or more predictions. */
   limit?: number;
 }
+export const perplexityOptions: readonly string[] = [
+  "window", "limit"
+];
 
 /** How well a model predicts a text. */
 export const loom_perplexity = {
@@ -1325,6 +1377,9 @@ export interface BeamOptions {
   /** positions of the KV cache; 0 means the model's, at most 2048 */
   context?: number;
 }
+export const beamOptions: readonly string[] = [
+  "numBeams", "maxTokens", "lengthPenalty", "earlyStopping", "ignoreEos", "eosIds", "context"
+];
 
 /** Constraints on calls in a reply. Texts are borrowed during the call. */
 export const loom_call_rules = {
@@ -1350,6 +1405,9 @@ export interface CallRules {
   /** JSON schema of a reply without calls; null: any text */
   otherwise?: string;
 }
+export const callRules: readonly string[] = [
+  "required", "single", "allowed", "otherwise"
+];
 
 /** Texts are borrowed during the call. */
 export const loom_embed_options = {
@@ -1385,6 +1443,9 @@ export interface EmbedOptions {
   /** the first so many values of each vector; 0 means all */
   dimensions?: number;
 }
+export const embedOptions: readonly string[] = [
+  "pooling", "normalize", "noTruncate", "promptName", "prompt", "maxTokens", "dimensions"
+];
 
 /** How documents are read. */
 export const loom_rerank_options = {
@@ -1405,6 +1466,9 @@ export interface RerankOptions {
   /** 1: a pair too long is an error; else the longer text loses its end */
   noTruncate?: boolean;
 }
+export const rerankOptions: readonly string[] = [
+  "maxTokens", "noTruncate"
+];
 
 /** The layout is frozen. */
 export const loom_ranked = {
@@ -1453,6 +1517,9 @@ export interface BatchOptions {
   /** of keys and values; unset: float32 */
   cacheType?: Dtype;
 }
+export const batchOptions: readonly string[] = [
+  "sequences", "context", "chunk", "cacheType"
+];
 
 /** The size and the counters of a batch. */
 export const loom_batch_info = {
@@ -1509,6 +1576,9 @@ export interface AdaptationOptions {
   /** 1: `threshold` is that share of the accuracy before the change */
   relative?: boolean;
 }
+export const adaptationOptions: readonly string[] = [
+  "duration", "window", "threshold", "relative"
+];
 
 /** docs/evolution.md has the other settings. Texts are borrowed during the call. */
 export const loom_neat_options = {
@@ -1563,6 +1633,10 @@ export interface NeatOptions {
   /** distance up to which genomes are of one species; 0 means 2 */
   threshold?: number;
 }
+export const neatOptions: readonly string[] = [
+  "inputs", "outputs", "population", "seed", "recurrent", "unconnected", "output", "hidden",
+  "slope", "addNode", "addConnection", "weightStep", "threshold"
+];
 
 /** A population as it is. */
 export const loom_population_info = {
@@ -1689,6 +1763,9 @@ export interface SpliceOptions {
   /** of UNIFORM; unset: 1 */
   seed?: number | bigint;
 }
+export const spliceOptions: readonly string[] = [
+  "mode", "original", "alpha", "split", "fitnessA", "fitnessB", "seed"
+];
 
 /** An input besides the first and those of the network's Input layers. Borrowed during the call. */
 export const loom_mesh_port = {
@@ -1773,6 +1850,9 @@ export interface MeshOptions {
   /** 1: loom_mesh_run() keeps how active cells were */
   activity?: boolean;
 }
+export const meshOptions: readonly string[] = [
+  "batch", "zeroFill", "carry", "floatActivations", "portCount", "linkCount", "activity"
+];
 
 /** A mesh as it is. */
 export const loom_mesh_info = {
@@ -1840,6 +1920,9 @@ export interface MeshFitOptions {
   /** 0 means 10 */
   epochs?: number;
 }
+export const meshFitOptions: readonly string[] = [
+  "epochs"
+];
 
 /** How k-means ended. */
 export const loom_kmeans_report = {
@@ -1876,6 +1959,8 @@ export const loom_kmeans_options = {
 /** Options of k-means besides those by name. */
 export interface KmeansOptions {
 }
+export const kmeansOptions: readonly string[] = [
+];
 
 /** How a model is written in another format or number type. Texts are borrowed during the call. */
 export const loom_convert_options = {
@@ -1923,6 +2008,10 @@ export interface ConvertOptions {
   /** positions of such a model; 0 means 2048 */
   context?: number;
 }
+export const convertOptions: readonly string[] = [
+  "dtype", "rules", "perTensor", "withWeights", "measure", "calibration", "calibrationWindows",
+  "allowNonfinite", "tokenizer", "context"
+];
 
 /** How models become one. Texts are borrowed during the call. */
 export const loom_merge_options = {
@@ -1966,6 +2055,9 @@ export interface MergeOptions {
   /** of the matrices of the output; unset: as the first model stores them */
   dtype?: Dtype;
 }
+export const mergeOptions: readonly string[] = [
+  "method", "base", "normalize", "lambda", "t", "seed", "dtype"
+];
 
 export const callbackNames = [
   "loom_log_fn",

@@ -22,5 +22,5 @@ function start(): Started {
 
 /** Starts an engine; it can be used when the promise resolves. */
 export function init(options: InitOptions = {}): Promise<Loom> {
-  return Loom.start(start(), options);
+  return Loom.start(start, options);
 }

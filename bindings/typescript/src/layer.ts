@@ -1,3 +1,5 @@
+import { checkOptions } from "./known.js";
+
 /** One number for all axes, or one per axis. */
 export type Axes = number | readonly number[];
 
@@ -7,11 +9,12 @@ export interface Layer {
   readonly [field: string]: unknown;
 }
 
-/** Fields that are undefined take their defaults. */
-export function layer(type: string, fields: Record<string, unknown>, children?: readonly Layer[]): Layer {
-  const out: Record<string, unknown> = { type };
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) out[name] = value;
-  if (children !== undefined) out["children"] = children;
+/** `names`: the field of each option. Options that are undefined take their defaults. */
+export function layer(type: string, fields: Record<string, unknown>, options: Readonly<Record<string, unknown>> = {},
+  names: Readonly<Record<string, string>> = {}): Layer {
+  checkOptions(options, Object.keys(names));
+  const out: Record<string, unknown> = { type, ...fields };
+  for (const [name, field] of Object.entries(names)) if (options[name] !== undefined) out[field] = options[name];
   return out as Layer;
 }
 

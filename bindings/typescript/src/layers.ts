@@ -8,117 +8,117 @@ import { type Axes, type Layer, layer } from "./layer.js";
 
 /** y = f(x W^T + b) over the last extent: [.., in] -> [.., out]. A sample of `in` values in several extents counts as one row: [B, C, H, W] -> [B, out]. */
 export function Dense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; softCap?: number } = {}): Layer {
-  return layer("Dense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation, soft_cap: options.softCap });
+  return layer("Dense", { in: inputs, out: outputs }, options, { bias: "bias", activation: "activation", softCap: "soft_cap" });
 }
 
 /** A convolution: [B, in, L], [B, in, H, W] or [B, in, D, H, W] -> the same with `out` channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long. groups = in: depthwise. */
 export function Conv1d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string } = {}): Layer {
-  return layer("CNN1", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation });
+  return layer("CNN1", { channels: inputs, filters: outputs }, options, { kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", groups: "groups", bias: "bias", activation: "activation" });
 }
 
 /** A convolution: [B, in, L], [B, in, H, W] or [B, in, D, H, W] -> the same with `out` channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long. groups = in: depthwise. */
 export function Conv2d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string } = {}): Layer {
-  return layer("CNN2", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation });
+  return layer("CNN2", { channels: inputs, filters: outputs }, options, { kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", groups: "groups", bias: "bias", activation: "activation" });
 }
 
 /** A convolution: [B, in, L], [B, in, H, W] or [B, in, D, H, W] -> the same with `out` channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long. groups = in: depthwise. */
 export function Conv3d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string } = {}): Layer {
-  return layer("CNN3", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation });
+  return layer("CNN3", { channels: inputs, filters: outputs }, options, { kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", groups: "groups", bias: "bias", activation: "activation" });
 }
 
 /** The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L - 1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long. */
 export function ConvTransposed1d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string; outputPadding?: Axes } = {}): Layer {
-  return layer("ConvTransposed1D", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation, output_padding: options.outputPadding });
+  return layer("ConvTransposed1D", { channels: inputs, filters: outputs }, options, { kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", groups: "groups", bias: "bias", activation: "activation", outputPadding: "output_padding" });
 }
 
 /** The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L - 1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long. */
 export function ConvTransposed2d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string; outputPadding?: Axes } = {}): Layer {
-  return layer("ConvTransposed2D", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation, output_padding: options.outputPadding });
+  return layer("ConvTransposed2D", { channels: inputs, filters: outputs }, options, { kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", groups: "groups", bias: "bias", activation: "activation", outputPadding: "output_padding" });
 }
 
 /** The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L - 1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long. */
 export function ConvTransposed3d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string; outputPadding?: Axes } = {}): Layer {
-  return layer("ConvTransposed3D", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation, output_padding: options.outputPadding });
+  return layer("ConvTransposed3D", { channels: inputs, filters: outputs }, options, { kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", groups: "groups", bias: "bias", activation: "activation", outputPadding: "output_padding" });
 }
 
 /** [B, T, in] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are [B, hidden]. */
 export function Rnn(inputs: number, hidden: number, options: { returnSequence?: boolean; activation?: string; initialState?: boolean; finalState?: boolean; stateBias?: boolean } = {}): Layer {
-  return layer("RNN", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, activation: options.activation, initial_state: options.initialState, final_state: options.finalState, state_bias: options.stateBias });
+  return layer("RNN", { in: inputs, hidden: hidden }, options, { returnSequence: "return_sequence", activation: "activation", initialState: "initial_state", finalState: "final_state", stateBias: "state_bias" });
 }
 
 /** [B, T, in] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are h and c, [B, hidden]. */
 export function Lstm(inputs: number, hidden: number, options: { returnSequence?: boolean; initialState?: boolean; finalState?: boolean; stateBias?: boolean } = {}): Layer {
-  return layer("LSTM", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, initial_state: options.initialState, final_state: options.finalState, state_bias: options.stateBias });
+  return layer("LSTM", { in: inputs, hidden: hidden }, options, { returnSequence: "return_sequence", initialState: "initial_state", finalState: "final_state", stateBias: "state_bias" });
 }
 
 /** [B, T, in] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are [B, hidden]. */
 export function Gru(inputs: number, hidden: number, options: { returnSequence?: boolean; initialState?: boolean; finalState?: boolean } = {}): Layer {
-  return layer("GRU", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, initial_state: options.initialState, final_state: options.finalState });
+  return layer("GRU", { in: inputs, hidden: hidden }, options, { returnSequence: "return_sequence", initialState: "initial_state", finalState: "final_state" });
 }
 
 /** Rows of a table that ids name: [B, T] -> [B, T, width]. */
 export function Embedding(vocab: number, width: number, options: { paddingId?: number; activation?: string; sparse?: boolean; scale?: number; positions?: number } = {}): Layer {
-  return layer("Embedding", { vocab: vocab, width: width, padding_id: options.paddingId, activation: options.activation, sparse: options.sparse, scale: options.scale, positions: options.positions });
+  return layer("Embedding", { vocab: vocab, width: width }, options, { paddingId: "padding_id", activation: "activation", sparse: "sparse", scale: "scale", positions: "positions" });
 }
 
 /** Attention over [B, T, width], with rotary positions (Su et al., 2021). kv_heads below heads groups queries (Ainslie et al., 2023). */
 export function MultiHeadAttention(width: number, heads: number, kvHeads: number, headDim: number, options: { bias?: boolean; outBias?: boolean; qkNorm?: boolean; qkNormEps?: number; causal?: boolean; window?: number; rope?: boolean; ropeTheta?: number; ropeScaling?: string; ropeFactor?: number; ropeLowFreq?: number; ropeHighFreq?: number; ropeOriginal?: number; ropeWidth?: number; scale?: number; softCap?: number; subNorm?: boolean; subNormEps?: number } = {}): Layer {
-  return layer("MultiHeadAttention", { width: width, heads: heads, kv_heads: kvHeads, head_dim: headDim, bias: options.bias, out_bias: options.outBias, qk_norm: options.qkNorm, qk_norm_eps: options.qkNormEps, causal: options.causal, window: options.window, rope: options.rope, rope_theta: options.ropeTheta, rope_scaling: options.ropeScaling, rope_factor: options.ropeFactor, rope_low_freq: options.ropeLowFreq, rope_high_freq: options.ropeHighFreq, rope_original: options.ropeOriginal, rope_width: options.ropeWidth, scale: options.scale, soft_cap: options.softCap, sub_norm: options.subNorm, sub_norm_eps: options.subNormEps });
+  return layer("MultiHeadAttention", { width: width, heads: heads, kv_heads: kvHeads, head_dim: headDim }, options, { bias: "bias", outBias: "out_bias", qkNorm: "qk_norm", qkNormEps: "qk_norm_eps", causal: "causal", window: "window", rope: "rope", ropeTheta: "rope_theta", ropeScaling: "rope_scaling", ropeFactor: "rope_factor", ropeLowFreq: "rope_low_freq", ropeHighFreq: "rope_high_freq", ropeOriginal: "rope_original", ropeWidth: "rope_width", scale: "scale", softCap: "soft_cap", subNorm: "sub_norm", subNormEps: "sub_norm_eps" });
 }
 
 /** down(f(gate(x)) * up(x)) over the last extent (Shazeer, 2020). */
 export function SwiGlu(width: number, inner: number, options: { bias?: boolean; activation?: string; subNorm?: boolean; subNormEps?: number } = {}): Layer {
-  return layer("SwiGLU", { width: width, inner: inner, bias: options.bias, activation: options.activation, sub_norm: options.subNorm, sub_norm_eps: options.subNormEps });
+  return layer("SwiGLU", { width: width, inner: inner }, options, { bias: "bias", activation: "activation", subNorm: "sub_norm", subNormEps: "sub_norm_eps" });
 }
 
 /** x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019). */
 export function RmsNorm(width: number, options: { eps?: number } = {}): Layer {
-  return layer("RMSNorm", { width: width, eps: options.eps });
+  return layer("RMSNorm", { width: width }, options, { eps: "eps" });
 }
 
 /** (x - mean) / sqrt(variance + eps) * weight + bias over the last extent (Ba et al., 2016). */
 export function LayerNorm(width: number, options: { eps?: number } = {}): Layer {
-  return layer("LayerNorm", { width: width, eps: options.eps });
+  return layer("LayerNorm", { width: width }, options, { eps: "eps" });
 }
 
 /** In training values are zero with probability `rate` and the others larger; elsewhere it gives x itself. */
 export function Dropout(options: { rate?: number; form?: string } = {}): Layer {
-  return layer("Dropout", { rate: options.rate, form: options.form });
+  return layer("Dropout", {}, options, { rate: "rate", form: "form" });
 }
 
 /** Over [B, channels, ..]: each channel is normalized by mean and variance, of the batch in training, else running ones. Then times weight plus bias if `affine` (Ioffe and Szegedy, 2015). */
 export function BatchNorm(channels: number, options: { eps?: number; momentum?: number; affine?: boolean } = {}): Layer {
-  return layer("BatchNorm", { channels: channels, eps: options.eps, momentum: options.momentum, affine: options.affine });
+  return layer("BatchNorm", { channels: channels }, options, { eps: "eps", momentum: "momentum", affine: "affine" });
 }
 
 /** Over [B, channels, ..]: each group of channels of a sample is normalized (Wu and He, 2018). */
 export function GroupNorm(channels: number, options: { groups?: number; eps?: number; affine?: boolean } = {}): Layer {
-  return layer("GroupNorm", { channels: channels, groups: options.groups, eps: options.eps, affine: options.affine });
+  return layer("GroupNorm", { channels: channels }, options, { groups: "groups", eps: "eps", affine: "affine" });
 }
 
 /** Over [B, channels, ..]: each channel of a sample is normalized (Ulyanov et al., 2016). */
 export function InstanceNorm(channels: number, options: { eps?: number; affine?: boolean } = {}): Layer {
-  return layer("InstanceNorm", { channels: channels, eps: options.eps, affine: options.affine });
+  return layer("InstanceNorm", { channels: channels }, options, { eps: "eps", affine: "affine" });
 }
 
 /** Distances to trained centres as probabilities [.., clusters], or the centre that they mix, [.., width]. */
 export function KMeans(clusters: number, width: number, options: { temperature?: number; mode?: string; activation?: string } = {}): Layer {
-  return layer("KMeans", { clusters: clusters, width: width, temperature: options.temperature, mode: options.mode, activation: options.activation });
+  return layer("KMeans", { clusters: clusters, width: width }, options, { temperature: "temperature", mode: "mode", activation: "activation" });
 }
 
 /** Probabilities over the last extent. Variants other than `standard` read further fields. */
 export function Softmax(options: { variant?: string; temperature?: number; rows?: number; cols?: number; levels?: Axes; alpha?: number; mask?: Axes; noise?: boolean; kappa?: number; targetEntropy?: number; hard?: boolean } = {}): Layer {
-  return layer("Softmax", { variant: options.variant, temperature: options.temperature, rows: options.rows, cols: options.cols, levels: options.levels, alpha: options.alpha, mask: options.mask, noise: options.noise, kappa: options.kappa, target_entropy: options.targetEntropy, hard: options.hard });
+  return layer("Softmax", {}, options, { variant: "variant", temperature: "temperature", rows: "rows", cols: "cols", levels: "levels", alpha: "alpha", mask: "mask", noise: "noise", kappa: "kappa", targetEntropy: "target_entropy", hard: "hard" });
 }
 
 /** Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other extents. An extent is (L + padding - dilation (kernel - 1) - 1) / stride + 1 or that of `output`. */
 export function Pool(options: { kind?: string; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; ceil?: boolean; includePadding?: boolean; p?: number; output?: Axes } = {}): Layer {
-  return layer("Pool", { kind: options.kind, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, ceil: options.ceil, include_padding: options.includePadding, p: options.p, output: options.output });
+  return layer("Pool", {}, options, { kind: "kind", kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", ceil: "ceil", includePadding: "include_padding", p: "p", output: "output" });
 }
 
 /** Joins the axes from `first` on; axis 0 is the batch. */
 export function Flatten(options: { first?: number } = {}): Layer {
-  return layer("Flatten", { first: options.first });
+  return layer("Flatten", {}, options, { first: "first" });
 }
 
 /** The values of a sample in other extents. */
@@ -133,77 +133,77 @@ export function Permute(axes: Axes): Layer {
 
 /** Values around the last axes of a sample, a number for each of them. */
 export function Pad(options: { before?: Axes; after?: Axes; mode?: string; value?: number } = {}): Layer {
-  return layer("Pad", { before: options.before, after: options.after, mode: options.mode, value: options.value });
+  return layer("Pad", {}, options, { before: "before", after: "after", mode: "mode", value: "value" });
 }
 
 /** Other extents for [B, C, 1 to 3 extents]: by a factor, or those of `output`. */
 export function Upsample(options: { mode?: string; factor?: Axes; output?: Axes; alignCorners?: boolean } = {}): Layer {
-  return layer("Upsample", { mode: options.mode, factor: options.factor, output: options.output, align_corners: options.alignCorners });
+  return layer("Upsample", {}, options, { mode: "mode", factor: "factor", output: "output", alignCorners: "align_corners" });
 }
 
 /** [B, C r^k, L ..] -> [B, C, L r ..] over k = 1 or 2 extents (Shi et al., 2016); inverse: back. */
 export function PixelShuffle(options: { factor?: number; inverse?: boolean } = {}): Layer {
-  return layer("PixelShuffle", { factor: options.factor, inverse: options.inverse });
+  return layer("PixelShuffle", {}, options, { factor: "factor", inverse: "inverse" });
 }
 
 /** Children one after the other. */
 export function Sequential(children: readonly Layer[]): Layer {
-  return layer("Sequential", {  }, children);
+  return layer("Sequential", { children });
 }
 
 /** x + F(x), F being the children one after the other. Without children the second input is what the layer before received. */
 export function Residual(children: readonly Layer[]): Layer {
-  return layer("Residual", {  }, children);
+  return layer("Residual", { children });
 }
 
 /** Children side by side on one input. */
 export function Parallel(children: readonly Layer[], options: { combine?: string; topK?: number; balance?: number; rows?: number; cols?: number; targets?: Axes } = {}): Layer {
-  return layer("Parallel", { combine: options.combine, top_k: options.topK, balance: options.balance, rows: options.rows, cols: options.cols, targets: options.targets }, children);
+  return layer("Parallel", { children }, options, { combine: "combine", topK: "top_k", balance: "balance", rows: "rows", cols: "cols", targets: "targets" });
 }
 
 /** A node of two or more inputs, broadcast as NumPy does; more than two: from the left. */
 export function Binary(options: { function?: string } = {}): Layer {
-  return layer("Binary", { function: options.function });
+  return layer("Binary", {}, options, { function: "function" });
 }
 
 /** A node of several inputs, one after the other along an axis. */
 export function Concat(options: { axis?: number } = {}): Layer {
-  return layer("Concat", { axis: options.axis });
+  return layer("Concat", {}, options, { axis: "axis" });
 }
 
 /** A node of two inputs: a b over the last two axes; those before them are broadcast. */
 export function MatMul(options: { transposeA?: boolean; transposeB?: boolean } = {}): Layer {
-  return layer("MatMul", { transpose_a: options.transposeA, transpose_b: options.transposeB });
+  return layer("MatMul", {}, options, { transposeA: "transpose_a", transposeB: "transpose_b" });
 }
 
 /** Values that do not depend on the input, stored with the weights: a node without inputs. They have no batch: {1, T, D} or {D} is broadcast by its reader. fill sinusoidal is {.., T, W}, alibi {.., heads, T, T}. causal is {.., T, T} with 0, and -1e9 after the diagonal. log_range is log(n + 1). */
 export function Constant(options: { shape?: Axes; trained?: boolean; fill?: string; factor?: number } = {}): Layer {
-  return layer("Constant", { shape: options.shape, trained: options.trained, fill: options.fill, factor: options.factor });
+  return layer("Constant", {}, options, { shape: "shape", trained: "trained", fill: "fill", factor: "factor" });
 }
 
 /** Another input of the network, by name: a node that reads any value of the batch. Session::run() takes it after the first. */
 export function Input(options: { input?: string; shape?: Axes; batched?: boolean; ids?: number } = {}): Layer {
-  return layer("Input", { input: options.input, shape: options.shape, batched: options.batched, ids: options.ids });
+  return layer("Input", {}, options, { input: "input", shape: "shape", batched: "batched", ids: "ids" });
 }
 
 /** A function of each value. It is also a layer of a row, as are the nodes of one input below. */
 export function Unary(options: { function?: string } = {}): Layer {
-  return layer("Unary", { function: options.function });
+  return layer("Unary", {}, options, { function: "function" });
 }
 
 /** One value for all positions along the axes. */
 export function Reduce(options: { function?: string; axes?: Axes; keep?: boolean } = {}): Layer {
-  return layer("Reduce", { function: options.function, axes: options.axes, keep: options.keep });
+  return layer("Reduce", {}, options, { function: "function", axes: "axes", keep: "keep" });
 }
 
 /** x[start:end:step] along each of the axes, as in Python. */
 export function Slice(options: { starts?: Axes; ends?: Axes; axes?: Axes; steps?: Axes } = {}): Layer {
-  return layer("Slice", { starts: options.starts, ends: options.ends, axes: options.axes, steps: options.steps });
+  return layer("Slice", {}, options, { starts: "starts", ends: "ends", axes: "axes", steps: "steps" });
 }
 
 /** Axes in another order, the batch included. */
 export function Transpose(options: { axes?: Axes } = {}): Layer {
-  return layer("Transpose", { axes: options.axes });
+  return layer("Transpose", {}, options, { axes: "axes" });
 }
 
 /** The same values in another shape, batch included. */
@@ -213,80 +213,80 @@ export function View(shape: Axes): Layer {
 
 /** Extents of 1 are repeated until the shape is broadcast with this one. With a second input the first extent is that input's. */
 export function Expand(options: { shape?: Axes } = {}): Layer {
-  return layer("Expand", { shape: options.shape });
+  return layer("Expand", {}, options, { shape: "shape" });
 }
 
 /** An LSTM of images, whose products are convolutions with odd kernels: [B, T, C, H, W] -> [B, T, filters, H, W], or the last state (Shi et al., 2015). */
 export function ConvLstm(channels: number, filters: number, options: { kernel?: Axes; returnSequence?: boolean } = {}): Layer {
-  return layer("ConvLSTM", { channels: channels, filters: filters, kernel: options.kernel, return_sequence: options.returnSequence });
+  return layer("ConvLSTM", { channels: channels, filters: filters }, options, { kernel: "kernel", returnSequence: "return_sequence" });
 }
 
 /** A node of two inputs of one shape, a and b, [B, T, ..]: y_t = a_t y_(t-1) + b_t, from 0 on, value by value. */
 export function Scan(options: { width?: number } = {}): Layer {
-  return layer("Scan", { width: options.width });
+  return layer("Scan", {}, options, { width: "width" });
 }
 
 /** W [rows, cols] divided by its largest singular value, which power iteration follows in training (Miyato et al., 2018). */
 export function SpectralNorm(rows: number, cols: number, options: { iterations?: number; eps?: number } = {}): Layer {
-  return layer("SpectralNorm", { rows: rows, cols: cols, iterations: options.iterations, eps: options.eps });
+  return layer("SpectralNorm", { rows: rows, cols: cols }, options, { iterations: "iterations", eps: "eps" });
 }
 
 /** x times a factor for each channel, gate(W2 f(W1 mean(x))): [B, C, ..] -> the same (Hu, Shen and Sun, 2018). */
 export function SqueezeExcite(channels: number, hidden: number, options: { axes?: number; activation?: string; gate?: string } = {}): Layer {
-  return layer("SqueezeExcite", { channels: channels, hidden: hidden, axes: options.axes, activation: options.activation, gate: options.gate });
+  return layer("SqueezeExcite", { channels: channels, hidden: hidden }, options, { axes: "axes", activation: "activation", gate: "gate" });
 }
 
 /** A convolution of each channel, without bias, then one of kernel 1 over all: [B, channels, ..] -> [B, filters, ..] (Chollet, 2017). */
 export function SeparableConv(channels: number, filters: number, options: { axes?: number; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; activation?: string } = {}): Layer {
-  return layer("SeparableConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, activation: options.activation });
+  return layer("SeparableConv", { channels: channels, filters: filters }, options, { axes: "axes", kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", activation: "activation" });
 }
 
 /** x plus a row for each step: [B, length, width] -> the same (Vaswani et al., 2017). */
 export function Positions(length: number, width: number, options: { kind?: string } = {}): Layer {
-  return layer("Positions", { length: length, width: width, kind: options.kind });
+  return layer("Positions", { length: length, width: width }, options, { kind: "kind" });
 }
 
 /** A node of a Graph with two inputs: queries of the first, [B, T, width], over keys and values of the second, [B, S, context] -> [B, T, width]. */
 export function CrossAttention(width: number, context: number, options: { heads?: number } = {}): Layer {
-  return layer("CrossAttention", { width: width, context: context, heads: options.heads });
+  return layer("CrossAttention", { width: width, context: context }, options, { heads: "heads" });
 }
 
 /** Attention within sequences, [B, length, width], with a bias of each head that depends on the distance. */
 export function BiasedAttention(width: number, heads: number, length: number, options: { bias?: string; causal?: boolean } = {}): Layer {
-  return layer("BiasedAttention", { width: width, heads: heads, length: length, bias: options.bias, causal: options.causal });
+  return layer("BiasedAttention", { width: width, heads: heads, length: length }, options, { bias: "bias", causal: "causal" });
 }
 
 /** The mean, sum or largest of the rows that the ids of a sample name: [B, T] ids -> [B, width]. */
 export function EmbeddingBag(vocab: number, width: number, options: { mode?: string } = {}): Layer {
-  return layer("EmbeddingBag", { vocab: vocab, width: width, mode: options.mode });
+  return layer("EmbeddingBag", { vocab: vocab, width: width }, options, { mode: "mode" });
 }
 
 /** Recurrent layers upon each other, in one direction or both: [B, T, in] -> [B, T, hidden], or twice as wide; without return_sequence the last states alone, [B, hidden]. */
 export function RecurrentStack(inputs: number, hidden: number, options: { kind?: string; layers?: number; bidirectional?: boolean; returnSequence?: boolean; activation?: string; initialState?: boolean; finalState?: boolean } = {}): Layer {
-  return layer("RecurrentStack", { in: inputs, hidden: hidden, kind: options.kind, layers: options.layers, bidirectional: options.bidirectional, return_sequence: options.returnSequence, activation: options.activation, initial_state: options.initialState, final_state: options.finalState });
+  return layer("RecurrentStack", { in: inputs, hidden: hidden }, options, { kind: "kind", layers: "layers", bidirectional: "bidirectional", returnSequence: "return_sequence", activation: "activation", initialState: "initial_state", finalState: "final_state" });
 }
 
 /** A Dense layer whose rows are g v / |v|, g and v learned apart: [.., in] -> [.., out] (Salimans and Kingma, 2016). */
 export function WeightNormDense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string } = {}): Layer {
-  return layer("WeightNormDense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation });
+  return layer("WeightNormDense", { in: inputs, out: outputs }, options, { bias: "bias", activation: "activation" });
 }
 
 /** A convolution whose filters are g v / |v|, over [B, channels, ..] with 1 to 3 axes after the channels. */
 export function WeightNormConv(channels: number, filters: number, options: { axes?: number; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; bias?: boolean; activation?: string } = {}): Layer {
-  return layer("WeightNormConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, bias: options.bias, activation: options.activation });
+  return layer("WeightNormConv", { channels: channels, filters: filters }, options, { axes: "axes", kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", bias: "bias", activation: "activation" });
 }
 
 /** A Dense layer of W / s, s the largest singular value of W, which power iteration follows in training: [.., in] -> [.., out] (Miyato et al., 2018). */
 export function SpectralNormDense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; iterations?: number; eps?: number } = {}): Layer {
-  return layer("SpectralNormDense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation, iterations: options.iterations, eps: options.eps });
+  return layer("SpectralNormDense", { in: inputs, out: outputs }, options, { bias: "bias", activation: "activation", iterations: "iterations", eps: "eps" });
 }
 
 /** A convolution of W / s, s the largest singular value of W, a row of which is a filter. */
 export function SpectralNormConv(channels: number, filters: number, options: { axes?: number; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; bias?: boolean; activation?: string; iterations?: number; eps?: number } = {}): Layer {
-  return layer("SpectralNormConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, bias: options.bias, activation: options.activation, iterations: options.iterations, eps: options.eps });
+  return layer("SpectralNormConv", { channels: channels, filters: filters }, options, { axes: "axes", kernel: "kernel", stride: "stride", padding: "padding", dilation: "dilation", bias: "bias", activation: "activation", iterations: "iterations", eps: "eps" });
 }
 
 /** A selective state-space model, [B, T, width] -> the same (Gu and Dao, 2023). */
 export function Mamba(width: number, options: { state?: number; expand?: number; kernel?: number; rank?: number } = {}): Layer {
-  return layer("Mamba", { width: width, state: options.state, expand: options.expand, kernel: options.kernel, rank: options.rank });
+  return layer("Mamba", { width: width }, options, { state: "state", expand: "expand", kernel: "kernel", rank: "rank" });
 }

@@ -2,6 +2,7 @@
 
 import * as ffi from "./ffi.js";
 import { LoomError } from "./errors.js";
+import { unknownOption } from "./known.js";
 import type { Wide } from "./memory64.js";
 
 export type NumberArray =
@@ -211,8 +212,7 @@ export class Memory {
       const key = snake(name), field = struct.fields[key];
       if (field === undefined || field[1] === "pointer" || field[1] === "callback") {
         const known = Object.entries(struct.fields).filter(([, [, kind]]) => kind !== "pointer" && kind !== "callback");
-        throw new LoomError("invalid_argument",
-          `there is no option '${name}'; choose from ${known.map(([word]) => camel(word)).join(", ")}`);
+        throw unknownOption(name, known.map(([word]) => camel(word)));
       }
       this.#write(scope, struct, address, key, field[1], value as unknown);
     }

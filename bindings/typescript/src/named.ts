@@ -1,19 +1,8 @@
 /** Options by name, as loom_options_set() reads them: each value as a text. */
 
 import type { Calls } from "./calls.js";
-import { LoomError } from "./errors.js";
 import { after, ending, type Later } from "./later.js";
 import { snake } from "./memory.js";
-import { trainerOptions } from "./options.js";
-
-/** The names of the options of each kind. */
-const kNames: Readonly<Record<string, readonly string[]>> = { trainer: trainerOptions };
-
-/** Options of earlier versions: the name now, and the value. */
-const kEarlier: Readonly<Record<string, (value: unknown) => readonly [string, unknown]>> = {
-  keepOrder: (value) => ["shuffle", value !== true],
-  nativeWeights: (value) => ["native", value],
-};
 
 function textOf(value: unknown): string {
   if (value === null) return "";
@@ -23,14 +12,8 @@ function textOf(value: unknown): string {
 }
 
 /** Name of the library and text of each option. */
-function* texts(kind: string, given: object): Generator<readonly [string, string]> {
-  for (const [before, was] of Object.entries(given) as [string, unknown][]) {
-    const earlier = kEarlier[before];
-    const [name, value] = earlier === undefined ? [before, was] : earlier(was);
-    if (earlier !== undefined) console.warn(`loom: the option '${before}' is now '${name}'`);
-    const known = kNames[kind] ?? [];
-    if (!known.includes(name))
-      throw new LoomError("invalid_argument", `there is no option '${name}'; choose from ${known.join(", ")}`);
+function* texts(given: object): Generator<readonly [string, string]> {
+  for (const [name, value] of Object.entries(given) as [string, unknown][]) {
     if (value === undefined || (name === "optimizer" && value === "automatic")) continue;
     if (name !== "augment") yield [snake(name), textOf(value)];
     else for (const [inner, number] of Object.entries(value as object)) yield [`augment.${snake(inner)}`, textOf(number)];
@@ -42,7 +25,7 @@ export function withOptions<T>(calls: Calls, kind: string, given: object, body: 
   const module = calls.module;
   const options = calls.out((scope, out, m) => m.call((f) => f.loom_options_new(m.memory.text(scope, kind), out)));
   return ending(() => {
-    for (const [name, text] of texts(kind, given)) {
+    for (const [name, text] of texts(given)) {
       calls.scoped((scope, m) =>
         calls.check(m.call((f) => f.loom_options_set(options, m.memory.text(scope, name), m.memory.text(scope, text)))));
     }

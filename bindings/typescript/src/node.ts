@@ -31,7 +31,7 @@ function start(): Started {
 
 /** Starts an engine; it can be used when the promise resolves. close() lets the program end. */
 export function init(options: InitOptions = {}): Promise<Loom> {
-  return Loom.start(start(), options);
+  return Loom.start(start, options);
 }
 
 /** There is no cache in Node.js. */

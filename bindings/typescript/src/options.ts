@@ -53,6 +53,11 @@ export interface Augment {
   cutmix?: number;
 }
 
+/** The names of Augment. */
+export const augmentOptions: readonly string[] = [
+  "flip", "flipVertical", "rotate", "scale", "crop", "brightness", "contrast", "saturation", "mixup", "cutmix"
+];
+
 /** Options of a Trainer. Patterns match ParameterInfo::name: * any characters, ? one. */
 export interface TrainerOptions {
   /** Loss. Unset: the loss that the network was trained with, else by the data. */

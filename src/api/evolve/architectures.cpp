@@ -23,8 +23,8 @@ namespace {
 
 constexpr double kFailedLoss = 1e9;  // of a network whose training came to no finite number
 
-TrainerOptions trainer_options(const ArchitectureSpec& spec, const Dataset& train) {
-  TrainerOptions o;
+TrainerSpec trainer_options(const ArchitectureSpec& spec, const Dataset& train) {
+  TrainerSpec o;
   o.step.loss.kind = default_loss(train.has_labels());
   o.step.class_ids = train.has_labels();
   o.step.seed = o.seed = spec.seed;

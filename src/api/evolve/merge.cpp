@@ -32,7 +32,7 @@ Result<int64_t> write_made(const OpenedModel& model, const std::string& output,
                            Engine::Impl& engine) {
   if (model.network != nullptr)
     LOOM_TRY(check_writing(model.network->spec, engine.budget(), output));
-  ConvertOptions how;
+  WriteOptions how;
   how.with_weights = true;
   if (dtype) how.dtype = static_cast<DType>(*dtype);
   for (const std::string& line : left_out(output, model, how)) {

@@ -248,12 +248,7 @@ Result<Perplexity> Model::perplexity(std::span<const TokenId> ids,
   o.head_rows = 32;
   o.activations = impl_->engine->activations;
   LOOM_ASSIGN(core::LlmSession session, core::make_session(*this, o));
-  core::PerplexityOptions how;
-  how.window = options.window;
-  how.limit = options.limit;
-  how.progress = options.progress;
-  LOOM_ASSIGN(const core::Perplexity measured, core::measure_perplexity(session, ids, how));
-  return Perplexity{measured.perplexity, measured.nats_per_token, measured.predictions};
+  return core::measure_perplexity(session, ids, options);
 }
 
 }  // namespace loom

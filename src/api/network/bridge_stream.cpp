@@ -34,7 +34,7 @@ Result<BridgeReader> BridgeReader::open(std::span<const std::byte> stream, std::
   core::ByteReader reader(stream, out.where_);
   LOOM_ASSIGN(const uint64_t length, reader.u64("length of the manifest"));
   if (length > kMaxManifest)
-    return out.bad(cat("a manifest of ", length, " bytes; at most ", kMaxManifest, " are read"));
+    return out.bad("is not a stream; give what loom.bridge.stream() of Python writes");
   LOOM_ASSIGN(const auto json, reader.take(length, "the manifest"));
   const size_t begin = aligned_end(8 + json.size());
   if (stream.size() < kStreamTrailer || stream.size() - kStreamTrailer < begin)

@@ -52,7 +52,7 @@ Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOpti
 // Observes the activations of the text at every matrix; `how.adjust` then narrows their rows.
 Status calibrate(const loom::ConvertOptions& options, const OpenedModel& model,
                  Engine::Impl& engine, std::optional<TextCalibration>& calibration,
-                 ConvertOptions& how) {
+                 WriteOptions& how) {
   if (options.calibration.empty()) return {};
   if (model.decoder == nullptr)
     return unsupported(
@@ -88,8 +88,8 @@ PackedTensor packed(const PackReport& r) {
   return t;
 }
 
-ConvertOptions how_to(const loom::ConvertOptions& options, Converted& out) {
-  ConvertOptions how;
+WriteOptions how_to(const loom::ConvertOptions& options, Converted& out) {
+  WriteOptions how;
   if (options.dtype) how.dtype = static_cast<DType>(*options.dtype);
   for (const DTypeRule& rule : options.rules)
     how.rules.push_back({rule.pattern, static_cast<DType>(rule.dtype)});
@@ -128,7 +128,7 @@ Result<Converted> convert(const std::string& input, const std::string& output,
     LOOM_TRY(core::check_writing(model.network->spec, engine.budget(), input));
   Converted out;
   out.format = model.format;
-  core::ConvertOptions how = core::how_to(options, out);
+  core::WriteOptions how = core::how_to(options, out);
   if (options.note) {
     for (const std::string& inferred : model.notes) options.note(inferred);
     for (const std::string& dropped : core::left_out(output, model, how)) options.note(dropped);

@@ -69,11 +69,6 @@ LayerInfo layer_info(const LayerReport& r) {
   return {r.depth, r.at, r.type, r.settings, r.in, r.out, r.notes, r.parameters};
 }
 
-loom::TensorDifference difference(const TensorDifference& d) {
-  return {d.name,  d.only_a,    d.only_b,  d.dtype_a, d.dtype_b,  d.shape_a, d.shape_b,
-          d.count, d.different, d.max_ulp, d.max_abs, d.relative, d.cosine,  d.same_bytes};
-}
-
 Result<std::vector<TensorDifference>> compare_models(const std::string& a, const std::string& b,
                                                      const loom::DiffOptions& options,
                                                      const MemoryBudget& memory) {
@@ -217,11 +212,7 @@ Result<std::vector<TensorDifference>> diff(const std::string& a, const std::stri
   const core::MemoryBudget memory = on.impl().budget();
   LOOM_TRY(core::check_opening(a, memory));
   LOOM_TRY(core::check_opening(b, memory));
-  LOOM_ASSIGN(const std::vector<core::TensorDifference> all,
-              core::compare_models(a, b, options, memory));
-  std::vector<TensorDifference> out;
-  for (const core::TensorDifference& d : all) out.push_back(core::difference(d));
-  return out;
+  return core::compare_models(a, b, options, memory);
 }
 
 }  // namespace loom

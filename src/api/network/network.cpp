@@ -305,7 +305,7 @@ Status save_file(Network::Impl& network, const std::shared_ptr<const core::Netwo
   model.network->path = path.name();
   LOOM_ASSIGN(const auto proof, network.proof());
   if (proof != nullptr) core::add_proof(proof, *model.network);
-  core::ConvertOptions convert;
+  core::WriteOptions convert;
   convert.dtype = core::dtype_of(options.dtype);
   convert.with_weights = options.with_weights;
   convert.progress = options.progress;
@@ -479,7 +479,8 @@ Result<Tensor> Network::probabilities(const Tensor& outputs) const {
   const Shape own = info().output;
   if (heads.empty()) heads = {own.empty() ? 1 : own.back()};
   if (std::accumulate(heads.begin(), heads.end(), int64_t{0}) != width)
-    return core::invalid(core::cat("outputs of width ", width, " are not those of this network"));
+    return core::invalid(core::cat("outputs of width ", width,
+                                   " are not those of this network; give what predict() returns"));
   for (size_t at = 0; at < values.size();) {
     for (const int64_t head : heads) {
       core::softmax_in_place(values.subspan(at, static_cast<size_t>(head)));

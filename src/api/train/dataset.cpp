@@ -80,8 +80,7 @@ Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset who
 }  // namespace
 
 Result<PictureFit> parse_picture_fit(std::string_view name) {
-  LOOM_ASSIGN(const core::PictureFit fit, core::parse_picture_fit(name));
-  return static_cast<PictureFit>(fit);
+  return core::parse_picture_fit(name);
 }
 
 Dataset::Dataset(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -120,7 +119,7 @@ namespace {
 Result<core::MediaReading> reading_of(const DatasetOptions& options,
                                       const core::TrainedModel& model) {
   core::MediaWishes wishes;
-  if (options.fit) wishes.fit = static_cast<core::PictureFit>(*options.fit);
+  if (options.fit) wishes.fit = options.fit;
   const SoundOptions& sound = options.sound;
   if (!sound.mel.empty()) {
     LOOM_ASSIGN(wishes.recipe, core::parse_mel_recipe(sound.mel));

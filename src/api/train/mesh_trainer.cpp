@@ -79,7 +79,7 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
       std::make_unique<Impl>(Impl{network, engine, {}, {}, options, mesh.batch, nullptr, {}});
   LOOM_ASSIGN(impl->mesh, core::mesh_options(mesh));
   core::MeshTrainOptions& plan = impl->plan;
-  core::set_step(options, plan.step);
+  core::fill_options(options, plan.step);
   plan.steady = options.rule_steady;
   plan.window = options.window;
   plan.stride = options.stride;
@@ -106,8 +106,7 @@ Status MeshTrainer::Impl::prepare(const Dataset& data) {
   if (options.loss == Loss::automatic) loss.kind = core::default_loss(data.has_labels());
   if (loss.sequence() || loss.pairs())
     return core::invalid(core::cat("a mesh is not trained with ", loss_name(loss.kind)));
-  if (data.has_labels() && !loss.has_classes())
-    return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
+  if (data.has_labels() && !loss.has_classes()) return core::labels_need_classes();
   plan.step.class_ids = data.has_labels();
   plan.step.dtype = known.dtype;
   LOOM_ASSIGN(trainer, core::MeshTrainer::create(*copy, known.network.grid, mesh, plan,

@@ -23,11 +23,12 @@
 namespace loom::core {
 namespace {
 
-// Rows of f32 as a tensor that owns them.
-loom::Tensor copy_of(const Tensor& y) {
-  loom::Tensor out = loom::Tensor::zeros({y.rows(), y.cols()}).or_exit();
+// The first samples of a batch as a tensor that owns them. The last batch is padded.
+loom::Tensor copy_of(const Tensor& y, int64_t samples) {
+  const int64_t rows = samples * (y.rows() / y.shape[0]);
+  loom::Tensor out = loom::Tensor::zeros({rows, y.cols()}).or_exit();
   const std::span<float> values = out.mutable_values<float>().or_exit();
-  for (int64_t r = 0; r < y.rows(); ++r)
+  for (int64_t r = 0; r < rows; ++r)
     std::copy_n(y.f32_row(r), y.cols(), values.data() + r * y.cols());
   return out;
 }
@@ -48,7 +49,7 @@ struct Trainer::Impl {
   Network network;
   Engine engine;
   TrainerOptions options;
-  core::TrainerOptions plan;
+  core::TrainerSpec plan;
   std::optional<core::Trainer> trainer;
   std::optional<core::Normalization> stage;  // of the outputs; training ends before it
   core::RecordedRun run;
@@ -58,7 +59,7 @@ struct Trainer::Impl {
   bool computes = false;   // holds the engine's mutex
   core::ScopedMemoryUse held;
 
-  Impl(const Network& what, Engine on, TrainerOptions requested, core::TrainerOptions how)
+  Impl(const Network& what, Engine on, TrainerOptions requested, core::TrainerSpec how)
       : network(what), engine(std::move(on)), options(std::move(requested)), plan(std::move(how)) {}
   ~Impl();
   struct Turn {
@@ -92,10 +93,14 @@ struct Trainer::Impl {
                       const FitOptions& options);
   bool finished(const FitOptions& options) const;
   Result<StepReport> own_step(const Dataset& batch, const OwnLoss& loss, double rate);
+  void record_recipe() {
+    model().recipe = core::recipe_json(options, trainer->progress().epoch, plan.batch);
+  }
   void trained() {
     ahead = true;
     network.impl().fresh = false;
     network.impl().trained = true;
+    model().recipe.clear();
     held.set(trainer->bytes());
   }
 };
@@ -151,7 +156,7 @@ Status Trainer::Impl::prepare(const Dataset& data) {
     if (trained && options.heads.empty()) plan.step.loss.heads = known.loss.heads;
   }
   if (labels && !core::loss_def(plan.step.loss.kind).takes_labels())
-    return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
+    return core::labels_need_classes();
   if (!samples.has_labels() && samples.targets.empty())
     return invalid("the dataset has inputs alone; training needs labels or targets");
   if (options.normalize != Normalize::as_trained) {
@@ -258,11 +263,14 @@ bool Trainer::Impl::finished(const FitOptions& o) const {
 Status Trainer::Impl::resume(const FitOptions& o) {
   if (o.resume && o.checkpoint.empty()) return invalid("resume needs the name of a checkpoint");
   std::string from;
+  int64_t planned = 0;
   if (o.resume &&
       (core::file_exists(o.checkpoint) || core::file_exists(o.checkpoint + ".previous"))) {
     LOOM_ASSIGN(from, core::load_checkpoint(o.checkpoint, model(), *trainer, run));
     trained();
+    record_recipe();
     if (run.planned_epochs > 0 && run.planned_epochs != o.epochs) {
+      planned = run.planned_epochs;
       engine.impl().log_line(
           LogLevel::warning,
           cat(from, ": the run was planned for ", run.planned_epochs,
@@ -273,29 +281,18 @@ Status Trainer::Impl::resume(const FitOptions& o) {
                              cat(o.checkpoint, ": damaged or absent; going on from ", from));
     }
   }
-  if (o.on_begin) o.on_begin(from, trainer->progress().epoch);
+  if (o.on_begin) o.on_begin(from, trainer->progress().epoch, planned);
   return {};
-}
-
-// Nanoseconds since 1970, monotonic.
-int64_t steady_ns() {
-  using std::chrono::duration_cast, std::chrono::nanoseconds;
-  const auto of = [](auto time) {
-    return duration_cast<nanoseconds>(time.time_since_epoch()).count();
-  };
-  static const int64_t between =
-      of(std::chrono::system_clock::now()) - of(std::chrono::steady_clock::now());
-  return of(std::chrono::steady_clock::now()) + between;
 }
 
 void Trainer::Impl::report_pass(const core::LayerEvent& e,
                                 const std::function<void(const LayerPass&)>& observer) {
   LayerPass pass{
       {e.at.z, e.at.y, e.at.x, e.at.l}, std::string(e.kind), e.backward, passed_ns, 0, {}};
-  pass.end_ns = steady_ns();
+  pass.end_ns = core::steady_ns();
   for (int i = 0; i < e.values.shape.rank(); ++i) pass.shape.push_back(e.values.shape[i]);
   observer(pass);
-  passed_ns = steady_ns();  // excludes the listener's time
+  passed_ns = core::steady_ns();  // excludes the listener's time
 }
 
 // Reports every layer's pass to `on_pass`, and statistics of the last step of each epoch to
@@ -305,7 +302,7 @@ void Trainer::Impl::watch_layers(const FitOptions& o) {
       [this, on_pass = o.on_pass, on_layer = o.on_layer](const core::LayerEvent& e) {
         if (on_pass) report_pass(e, on_pass);
         if (!last_step || !on_layer) return;
-        const core::LayerStats s = core::layer_stats(e.values);
+        const core::ValueStats s = core::value_stats(e.values);
         on_layer({trainer->progress().epoch + 1,
                   {e.at.z, e.at.y, e.at.x, e.at.l},
                   std::string(e.kind),
@@ -331,13 +328,13 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
   const Clock::time_point start = Clock::now();
   ahead = true;
   last_step = train.samples <= plan.batch;
-  passed_ns = steady_ns();
+  passed_ns = core::steady_ns();
   bool stepped = false;
   const auto on_step = [&](int64_t done, int64_t steps, double loss) {
     stepped = true;
     last_step = done + 1 == steps;
     const bool go_on = !o.on_batch || o.on_batch(done, steps, loss);
-    if (o.on_pass) passed_ns = steady_ns();
+    if (o.on_pass) passed_ns = core::steady_ns();
     return go_on;
   };
   Result<core::EpochReport> report = [&] {
@@ -357,6 +354,7 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   trained();
+  record_recipe();
   if (report->dropped > 0) {
     engine.impl().log_line(LogLevel::warning, cat("epoch ", report->epoch, ": ", report->dropped,
                                                   " updates were not finite, and were dropped"));
@@ -457,7 +455,7 @@ Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::create(const Network& network, const TrainerOptions& options) {
   LOOM_TRY(core::check_trainer(options));
-  LOOM_ASSIGN(core::TrainerOptions plan, core::options_of(options));
+  core::TrainerSpec plan = core::options_of(options);
   if (network.impl().refresh)
     return invalid("another trainer of this network is still there; one at a time changes it");
   LOOM_ASSIGN(const auto weights, network.impl().weights());
@@ -503,7 +501,7 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
                     if (s.stage) core::apply_target_scale(*s.stage, y);
                     scores.add(first, count, y);
                     metrics.add(first, count, y);
-                    if (on_outputs) on_outputs(first, count, core::copy_of(y));
+                    if (on_outputs) on_outputs(first, count, core::copy_of(y, count));
                   },
                   on_samples));
   Evaluation out;

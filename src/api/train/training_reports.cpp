@@ -1,6 +1,10 @@
 #include "api/train/training_reports.hpp"
 
+#include <chrono>
+
 #include "base/text.hpp"
+#include "io/json/json.hpp"
+#include "loom/training_options.hpp"
 
 namespace loom::core {
 namespace {
@@ -45,6 +49,32 @@ loom::Epoch epoch_of(const EpochReport& r, double seconds, int64_t samples) {
   e.best = r.best;
   if (seconds > 0) e.samples_per_second = static_cast<double>(samples) / seconds;
   return e;
+}
+
+std::string recipe_json(const loom::TrainerOptions& options, int64_t epochs, int64_t batch) {
+  JsonValue out = JsonValue::object();
+  out.add("epochs", JsonValue::integer(epochs));
+  out.add("batch", JsonValue::integer(batch));
+  const std::vector<OptionInfo> usual = list_options(loom::TrainerOptions()),
+                                now = list_options(options);
+  for (size_t i = 0; i < now.size(); ++i) {
+    const std::string_view flag = now[i].flag.empty() ? now[i].name : now[i].flag;
+    const bool always =
+        flag == "optimizer" || flag == "rate" || flag == "schedule" || flag == "seed";
+    if (always || (now[i].text != usual[i].text && !out.find(flag)))
+      out.add(std::string(flag), JsonValue::string(now[i].text));
+  }
+  return dump_json(out);
+}
+
+int64_t steady_ns() {
+  using std::chrono::duration_cast, std::chrono::nanoseconds;
+  const auto of = [](auto time) {
+    return duration_cast<nanoseconds>(time.time_since_epoch()).count();
+  };
+  static const int64_t between =
+      of(std::chrono::system_clock::now()) - of(std::chrono::steady_clock::now());
+  return of(std::chrono::steady_clock::now()) + between;
 }
 
 }  // namespace loom::core

@@ -71,7 +71,7 @@ constexpr DnaMode kDnaModes[] = {DnaMode::functional, DnaMode::strict, DnaMode::
 Result<SpliceOptions> splice_options(const loom_splice_options* given) {
   LOOM_ASSIGN(const loom_splice_options from, options_of(given, "loom_splice_options"));
   SpliceOptions options;
-  LOOM_ASSIGN(options.mode, enum_of<SpliceMode>(from.mode, 3, "mode"));
+  LOOM_ASSIGN(options.mode, enum_of<SpliceMode>(from.mode, "mode"));
   options.law = from.original != 0 ? BlendLaw::original : BlendLaw::fitter;
   if (from.has_alpha != 0) options.alpha = from.alpha;
   if (from.has_split != 0) options.split = from.split;

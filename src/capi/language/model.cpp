@@ -199,7 +199,7 @@ loom_status loom_model_start(const loom_model* model, const loom_model_session_o
     ModelSessionOptions how;
     how.context = from.context;
     how.chunk = non_zero(from.chunk, how.chunk);
-    LOOM_ASSIGN(how.activations, enum_of<Activations>(from.activations, 3, "activations"));
+    LOOM_ASSIGN(how.activations, enum_of<Activations>(from.activations, "activations"));
     if (from.has_cache_type != 0) {
       LOOM_ASSIGN(how.cache_type, dtype_of(from.cache_type));
     }

@@ -1,5 +1,6 @@
 // Constraints and draft tokens of texts, beam search, perplexity, suggested options.
 #include "capi/json_text.hpp"
+#include "capi/options/read_options.hpp"
 #include "capi/support.hpp"
 #include "loom/beams.hpp"
 #include "loom/lookup.hpp"
@@ -95,9 +96,7 @@ loom_status loom_model_perplexity(const loom_model* model, const int32_t* ids, i
     LOOM_ASSIGN(const Model* object, object_of(model));
     LOOM_ASSIGN(const auto tokens, list_of(ids, count, "ids"));
     LOOM_ASSIGN(const loom_perplexity_options from, options_of(options, "loom_perplexity_options"));
-    PerplexityOptions how;
-    how.window = non_zero(from.window, how.window);
-    how.limit = from.limit;
+    LOOM_ASSIGN(PerplexityOptions how, read_options(from));
     how.progress = progress_of(from.progress, from.user);
     LOOM_ASSIGN(const Perplexity found, object->perplexity(tokens, how));
     loom_perplexity report{};

@@ -12,9 +12,8 @@ using namespace loom::capi;
 Result<EmbedOptions> embed_options(const loom_embed_options* given) {
   LOOM_ASSIGN(const loom_embed_options from, options_of(given, "loom_embed_options"));
   EmbedOptions to;
-  if (from.pooling != LOOM_POOLING_MODEL) {
-    LOOM_ASSIGN(to.pooling, enum_of<TextPooling>(from.pooling - 1, 6, "pooling"));
-  }
+  if (from.pooling != LOOM_POOLING_MODEL)
+    LOOM_TRY(read_enum(from.pooling, "pooling", to.pooling.emplace()));
   if (from.has_normalize != 0) to.normalize = from.normalize != 0;
   to.prompt_name = text_or(from.prompt_name, "");
   if (from.prompt != nullptr) to.prompt = from.prompt;

@@ -6,10 +6,20 @@
 #include <cstdint>
 
 #include "loom/cluster_kinds.hpp"
+#include "loom/dataset.hpp"
 #include "loom/merge_kinds.hpp"
 #include "loom/training_kinds.hpp"
 
-namespace loom::capi {
+namespace loom {
+
+enum class Device : uint8_t;
+enum class Activations : uint8_t;
+enum class GpuTuning : uint8_t;
+enum class NetworkFormat : uint8_t;
+enum class TextPooling : uint8_t;
+enum class SpliceMode : uint8_t;
+
+namespace capi {
 
 template <class E>
 inline constexpr int32_t kValues = 0;
@@ -33,5 +43,22 @@ template <>
 inline constexpr int32_t kValues<MetricKind> = 8;
 template <>
 inline constexpr int32_t kValues<Normalize> = 4;
+template <>
+inline constexpr int32_t kValues<Device> = 2;
+template <>
+inline constexpr int32_t kValues<Activations> = 3;
+template <>
+inline constexpr int32_t kValues<GpuTuning> = 3;
+template <>
+inline constexpr int32_t kValues<NetworkFormat> = 5;
+#ifndef LOOM_MINIMAL
+template <>
+inline constexpr int32_t kValues<DatasetOptions::Header> = 3;
+#endif
+template <>
+inline constexpr int32_t kValues<TextPooling> = 6;
+template <>
+inline constexpr int32_t kValues<SpliceMode> = 3;
 
-}  // namespace loom::capi
+}  // namespace capi
+}  // namespace loom

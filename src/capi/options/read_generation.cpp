@@ -58,4 +58,11 @@ Result<GenerateOptions> read_options(const loom_generate_options& from) {
   return to;
 }
 
+Result<PerplexityOptions> read_options(const loom_perplexity_options& from) {
+  PerplexityOptions to;
+  to.window = non_zero(from.window, to.window);
+  to.limit = from.limit;
+  return to;
+}
+
 }  // namespace loom::capi

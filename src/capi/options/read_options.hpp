@@ -3,6 +3,7 @@
 
 #include "loom.h"
 #include "loom/convert_options.hpp"
+#include "loom/fit_options.hpp"
 #include "loom/generation_options.hpp"
 #include "loom/training_options.hpp"
 
@@ -12,6 +13,8 @@ namespace loom::capi {
 Result<TrainerOptions> read_options(const loom_trainer_options& from);
 Result<GenerateOptions> read_options(const loom_generate_options& from);
 Result<ConvertOptions> read_options(const loom_convert_options& from);
+Result<FitOptions> read_options(const loom_fit_options& from);
+Result<PerplexityOptions> read_options(const loom_perplexity_options& from);
 Result<MergeOptions> read_options(const loom_merge_options& from);
 
 }  // namespace loom::capi

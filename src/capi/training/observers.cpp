@@ -124,7 +124,7 @@ Result<std::shared_ptr<void>> add_observer(const loom_fit_options& from, FitOpti
   if (events[1]) to.on_pass = teller<LayerPass>(observer, "pass");
   if (events[2]) to.on_link = teller<LinkStats>(observer, "link");
   if (events[3]) {
-    to.on_begin = [observer](const std::string& path, int64_t epochs) {
+    to.on_begin = [observer](const std::string& path, int64_t epochs, int64_t) {
       observer->notify("begin", begin_text(path, epochs));
     };
   }

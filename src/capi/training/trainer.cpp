@@ -48,14 +48,7 @@ loom_epoch epoch_of(const Epoch& from, const std::string& metrics) {
 // observed: to be kept until fit() has returned.
 Result<FitOptions> fit_options(const loom_fit_options* given, std::shared_ptr<void>& observed) {
   LOOM_ASSIGN(const loom_fit_options from, options_of(given, "loom_fit_options"));
-  FitOptions to;
-  to.epochs = non_zero(from.epochs, to.epochs);
-  to.early_stop = from.early_stop;
-  to.checkpoint = text_or(from.checkpoint, "");
-  to.best = text_or(from.best, "");
-  to.resume = from.resume != 0;
-  to.keep_best = from.keep_best != 0;
-  to.checkpoint_every = from.checkpoint_every;
+  LOOM_ASSIGN(FitOptions to, read_options(from));
   to.on_validation = progress_of(from.on_validation, from.user);
   if (from.on_batch != nullptr) {
     to.on_batch = [from](int64_t done, int64_t steps, double loss) {

@@ -30,7 +30,7 @@ Result<std::unique_ptr<ModelSource>> open_entity_decoder(const FileRef& path) {
 
 Status write_decoder_entity(const WriteRequest& out) {
   const ModelSource& source = *out.model.decoder;
-  const ConvertOptions& options = out.options;
+  const WriteOptions& options = out.options;
   SaveModelOptions save;
   save.policy = policy_of(options);
   save.policy.dtype = [&](const Param& param, DType stored) {

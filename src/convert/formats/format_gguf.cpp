@@ -24,7 +24,7 @@ Result<OpenedModel> open_gguf_model(const Probe& file) {
 }
 
 Status write_decoder_gguf(const WriteRequest& out) {
-  const ConvertOptions& options = out.options;
+  const WriteOptions& options = out.options;
   if (!options.rules.empty() || options.per_tensor || options.report || options.adjust) {
     return unsupported("rules, calibration and reports are for .entity files; GGUF takes --dtype",
                        out.path);

@@ -27,7 +27,7 @@ struct Probe {
 struct WriteRequest {
   const FileRef& path;
   const OpenedModel& model;
-  const ConvertOptions& options;
+  const WriteOptions& options;
   ThreadPool& pool;
 };
 

@@ -33,8 +33,8 @@ Optimizer alpha_optimizer(const DartsSpec& spec) {
                    .weight_decay = static_cast<float>(spec.alpha_decay)});
 }
 
-TrainerOptions weight_options(const DartsSpec& spec, const Dataset& train) {
-  TrainerOptions o;
+TrainerSpec weight_options(const DartsSpec& spec, const Dataset& train) {
+  TrainerSpec o;
   o.step.loss.kind = default_loss(train.has_labels());
   o.step.class_ids = train.has_labels();
   o.step.seed = o.seed = spec.seed;
@@ -118,7 +118,7 @@ struct Darts::Impl {
 Status Darts::Impl::begin() {
   LOOM_ASSIGN(const NetworkSpec described, genome.spec());
   LOOM_ASSIGN(const Network names, genome.finalized(spec.batch));
-  TrainerOptions options = weight_options(spec, train);
+  TrainerSpec options = weight_options(spec, train);
   TrainStepOptions probing = options.step;
   probing.optimizer = {};
   probing.optimizer.kind = loom::OptimizerKind::sgd;

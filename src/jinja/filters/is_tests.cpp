@@ -61,11 +61,6 @@ std::string_view comparison_of(std::string_view name) {
   return {};
 }
 
-// Python's identity for values that have one: none, truth values, and small equal values.
-bool same_as(const Value& a, const Value& b) {
-  return a.kind() == b.kind() && a.equals(b);
-}
-
 }  // namespace
 
 Result<bool> call_test(const Call& call, Meter& meter) {
@@ -84,7 +79,7 @@ Result<bool> call_test(const Call& call, Meter& meter) {
     if (!symbol.empty()) return compare(symbol, call.self, other, meter, call.offset);
     if (name == "divisibleby") return divides(call, other, meter);
     LOOM_TRY(meter.work(32 * call.self.weight() + call.self.text().size(), call.offset));
-    if (name == "sameas") return same_as(call.self, other);
+    if (name == "sameas") return call.self.is_same(other);
   }
   return meter.refuse(cat("the test '", printable(name), "'"), call.offset);
 }

@@ -27,22 +27,24 @@ std::vector<ClassMetrics> class_metrics(const Confusion& counts) {
   return out;
 }
 
-void RegressionMetrics::add(std::span<const float> predicted, std::span<const float> targets) {
-  ++rows_;
+void RegressionMetrics::add(std::span<const float> predicted, std::span<const float> targets,
+                            double weight) {
+  if (!(weight > 0)) return;
+  rows_ += weight;
   for (size_t i = 0; i < columns_.size(); ++i) {
     const auto y = static_cast<double>(targets[i]);
     const double error = y - static_cast<double>(predicted[i]);
-    absolute_ += error < 0 ? -error : error;
+    absolute_ += weight * (error < 0 ? -error : error);
     Column& c = columns_[i];
-    c.errors += error * error;
+    c.errors += weight * (error * error);
     const double before = y - c.mean;
-    c.mean += before / static_cast<double>(rows_);
-    c.away += before * (y - c.mean);
+    c.mean += weight * before / rows_;
+    c.away += weight * (before * (y - c.mean));
   }
 }
 
 double RegressionMetrics::mean_absolute_error() const {
-  const double count = static_cast<double>(rows_) * static_cast<double>(columns_.size());
+  const double count = rows_ * static_cast<double>(columns_.size());
   return count > 0 ? absolute_ / count : 0.0;
 }
 
@@ -76,7 +78,9 @@ void OutputScores::add(int64_t first, int64_t count, const Tensor& y) {
       ++confusion_[static_cast<size_t>(data_.labels[row])][static_cast<size_t>(called)];
     } else if (!data_.targets.empty()) {
       const auto targets = std::span(data_.targets).subspan(row * width, width);
-      numbers_.add(outputs, targets);
+      const size_t sample = static_cast<size_t>(first + r / per_sample);
+      numbers_.add(outputs, targets,
+                   data_.weights.empty() ? 1.0 : static_cast<double>(data_.weights[sample]));
       for (size_t i = 0; i < width; ++i)
         right_ += (outputs[i] > 0.0f) == (targets[i] >= 0.5f) ? 1 : 0;
       seen_ += width_;

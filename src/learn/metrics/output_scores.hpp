@@ -22,11 +22,11 @@ struct ClassMetrics {
 using Confusion = std::vector<std::vector<int64_t>>;
 std::vector<ClassMetrics> class_metrics(const Confusion& counts);
 
-// Scores of numeric targets, added target by target.
+// Scores of numeric targets, added target by target. A weight multiplies all sums of a row.
 class RegressionMetrics {
  public:
   explicit RegressionMetrics(size_t outputs) : columns_(outputs) {}
-  void add(std::span<const float> predicted, std::span<const float> targets);
+  void add(std::span<const float> predicted, std::span<const float> targets, double weight = 1);
   double mean_absolute_error() const;
   // Mean over the outputs of 1 - sum (y - p)^2 / sum (y - mean y)^2; none where an output does not
   // vary.
@@ -37,8 +37,7 @@ class RegressionMetrics {
     double mean = 0, away = 0, errors = 0;  // away: sum of squares from the mean (Welford, 1962)
   };
   std::vector<Column> columns_;
-  double absolute_ = 0;
-  int64_t rows_ = 0;
+  double absolute_ = 0, rows_ = 0;  // rows: the sum of the weights
 };
 
 // Scores of the outputs of a network for the samples of a data set, added batch by batch

@@ -50,7 +50,7 @@ Result<std::vector<ParamRule>> resolve_rules(const ParamRules& rules, const Netw
   for (const std::string& pattern : rules.freeze) {
     LOOM_TRY(each_match("freeze", pattern, network, [&](size_t i) { out[i].frozen = true; }));
   }
-  for (const RateRule& rule : rules.rates) {
+  for (const RateFor& rule : rules.rates) {
     if (!(rule.factor > 0) || !std::isfinite(rule.factor)) {
       return invalid(cat("rate_for '", printable(rule.pattern), "': the factor is ", rule.factor,
                          ", must be above 0; freeze what must not change"));

@@ -7,20 +7,9 @@
 #include <vector>
 
 #include "grid/network.hpp"
+#include "learn/option_structs.hpp"
 
 namespace loom::core {
-
-// Parameters whose path matches are trained with `factor` times the learning rate.
-struct RateRule {
-  std::string pattern;
-  double factor = 1;
-};
-
-struct ParamRules {
-  std::vector<std::string> freeze;    // keep their values: no gradient, no decay, no state
-  std::vector<RateRule> rates;        // of several that match the last counts
-  std::vector<std::string> unfreeze;  // train although Cell::frozen has them; `freeze` comes after
-};
 
 // The result of the rules for one parameter.
 struct ParamRule {

@@ -244,8 +244,8 @@ Status add_losses(TraceBuilder& s, StepTensors& t, Tensor total) {
 }
 
 // Records the place where the caller gives the loss and dy.
-Status record_given(Trace& trace, TraceBuilder& s, StepTensors& t, const Tensor& dy,
-                    bool together) {
+Status record_with_gradient(Trace& trace, TraceBuilder& s, StepTensors& t, const Tensor& dy,
+                            bool together) {
   t.custom_gradient = dy;
   t.custom_loss = s.fresh(Shape{1, 1});
   const bool alone = t.network.losses.empty();
@@ -373,7 +373,7 @@ Result<LossSeed> record_seed(Trace& trace, TraceBuilder& s, const TrainStepOptio
   forward_done();
   const LossSeed seed{t.network.y, s.fresh(Shape{t.network.y.rows(), t.network.y.cols()})};
   const bool given = options.custom_loss || options.loss.sequence();
-  LOOM_TRY(given ? record_given(trace, s, t, seed.gradient, together)
+  LOOM_TRY(given ? record_with_gradient(trace, s, t, seed.gradient, together)
                  : record_loss(trace, s, options, t, seed.gradient, together));
   return seed;
 }

@@ -3,25 +3,12 @@
 // w + w]; a remainder shorter than a window is ignored.
 #pragma once
 
-#include <functional>
 #include <span>
 
 #include "llm/sessions/llm_session.hpp"
+#include "loom/generation.hpp"
 
 namespace loom::core {
-
-struct PerplexityOptions {
-  int64_t window = 512;
-  int64_t limit = 0;  // maximum predictions, in whole windows; 0 means all
-  // Called with predictions done and total; false stops with Code::cancelled.
-  std::function<bool(int64_t done, int64_t total)> progress;
-};
-
-struct Perplexity {
-  double perplexity = 0.0;
-  double nats_per_token = 0.0;
-  int64_t predictions = 0;
-};
 
 // The session must have room for one window. Errors: invalid_argument (fewer tokens than a window
 // needs).

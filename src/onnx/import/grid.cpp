@@ -23,9 +23,9 @@ class Builder {
   int resolve(int i) const;
   void count_uses();
   int uses(int i) const { return uses_[static_cast<size_t>(i)]; }
-  Status settle(int i);
-  Status settle_activation(int i);
-  Status settle_attention(Item& item);
+  Status choose_layer(int i);
+  Status choose_activation(int i);
+  Status choose_attention(Item& item);
   Status join_add(int i);
   Status join_concat(int i);
   // Items from `end` back to the one where others branch off (`stop`), first one first.
@@ -60,7 +60,7 @@ void Builder::count_uses() {
   }
 }
 
-Status Builder::settle_activation(int i) {
+Status Builder::choose_activation(int i) {
   Item& item = at(i);
   const int from = item.sources[0];
   Item& before = at(from);
@@ -83,7 +83,7 @@ Status Builder::settle_activation(int i) {
 }
 
 // Attention whose heads nothing projects.
-Status Builder::settle_attention(Item& item) {
+Status Builder::choose_attention(Item& item) {
   const int64_t width = item.layer.integer(fields::multi_head_attention::kWidth),
                 wide = item.out.last();
   if (width != wide)
@@ -98,11 +98,11 @@ Status Builder::settle_attention(Item& item) {
   return {};
 }
 
-Status Builder::settle(int i) {
+Status Builder::choose_layer(int i) {
   Item& item = at(i);
   for (int& source : item.sources) source = resolve(source);
-  if (item.role == Item::Role::activation) return settle_activation(i);
-  if (item.role == Item::Role::attention) return settle_attention(item);
+  if (item.role == Item::Role::activation) return choose_activation(i);
+  if (item.role == Item::Role::attention) return choose_attention(item);
   if (item.role == Item::Role::gated)
     return unsupported(cat("node '", printable(item.node),
                            "': a gate act(W1 x) * (W2 x) that no product brings back to the width "
@@ -271,7 +271,7 @@ Result<ImportedNetwork> Builder::run(const Shape& sample) {
   const int count = static_cast<int>(items_.size());
   for (int i = 1; i < count; ++i) {
     if (uses(i) == 0) continue;
-    LOOM_TRY(settle(i));
+    LOOM_TRY(choose_layer(i));
     for (int k = i + 1; same_[static_cast<size_t>(i)] != i && k < count; ++k) {
       for (int& source : at(k).sources)
         source = source == i ? same_[static_cast<size_t>(i)] : source;

@@ -161,8 +161,8 @@ Attempt import_by(const OnnxModel& model, const std::string& where,
 
 // Patterns first: the layers they find are faster. A file that they refuse may still be a graph of
 // nodes. If no node computes it either, the error is that of the graph.
-Attempt import_both(const OnnxModel& model, const std::string& where,
-                    const OnnxImportOptions& options) {
+Attempt import_either(const OnnxModel& model, const std::string& where,
+                      const OnnxImportOptions& options) {
   if (model.graph.outputs.size() > 1) {  // patterns find the first alone
     Attempt all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
@@ -211,7 +211,7 @@ Result<ImportedNetwork> import_one_batch(const OnnxModel& model, const std::stri
     others.push_back(cat("'", printable(v.name), "'"));
   }
   if (others.empty()) return unsupported("its inputs share one batch", where);
-  LOOM_ASSIGN(ImportedNetwork made, import_both(named, where, options).made);
+  LOOM_ASSIGN(ImportedNetwork made, import_either(named, where, options).made);
   made.notes.push_back(cat("the first axis of ", join(others, ", "), " is read as the batch of '",
                            printable(first->name), "'; the file gives it another name"));
   return made;
@@ -261,7 +261,7 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
                                     const OnnxImportOptions& options) {
   LOOM_TRY(check_patterns("--trainable", options.trainable, model));
   LOOM_TRY(check_patterns("--frozen", options.frozen, model));
-  Attempt first = import_both(model, where, options);
+  Attempt first = import_either(model, where, options);
   const bool refused = !first.ok() && first.made.error().code == Code::unsupported;
   Result<ImportedNetwork> made =
       refused ? import_again(model, where, options, std::move(first)) : std::move(first.made);

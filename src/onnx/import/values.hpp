@@ -22,7 +22,7 @@ constexpr int64_t kMaxFolded = int64_t{1} << 22;  // values of a constant that f
 struct Constant {
   std::vector<int64_t> dims;
   OnnxType type = OnnxType::f32;
-  std::vector<double> values;  // whole numbers beyond 2^53 are cut to it
+  std::vector<double> values;  // integers beyond 2^53 are clamped to it
   // Its form for a batch of kOtherBatch samples. May be null if that is the same.
   std::shared_ptr<const Constant> other = nullptr;
 

@@ -198,8 +198,9 @@ Status take_effort(const JsonValue& value, std::string_view name, std::string& t
       value.describe()));
 }
 
-Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& given,
+Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& request_turns,
                                const ToolFields& fields, const HttpReply& reply) {
+  const std::vector<ChatTurn> given = service.with_own_turns(request_turns);
   // A template copies texts many times, so texts that cannot fit are refused first.
   for (const ChatTurn& turn : given) LOOM_TRY(service.check_text(turn.content));
   ChatPrompt prompt;

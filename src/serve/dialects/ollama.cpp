@@ -263,7 +263,7 @@ Status generate(Service& service, const JsonValue& body, const std::shared_ptr<H
   if (!request.system.empty()) turns.push_back({"system", request.system});
   turns.push_back({"user", request.prompt});
   LOOM_TRY(service.check_text(request.prompt));
-  LOOM_ASSIGN(const std::string text, model.render_chat(turns));
+  LOOM_ASSIGN(const std::string text, model.render_chat(service.with_own_turns(turns)));
   LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(text, *reply, false));
   auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
   return write(service, std::move(request), std::move(ids), std::move(lines), reply);
@@ -321,7 +321,8 @@ void running(const Call& call) {
     if (row.service == nullptr) continue;
     JsonValue one = row_json(call.models, row);
     const std::string expires = row.expires < 0 ? "9999-12-31T23:59:59Z" : time_text(row.expires);
-    add_members(one, "expires_at", std::string_view(expires), "size_vram", 0, "context_length",
+    add_members(one, "expires_at", std::string_view(expires), "size_vram",
+                row.service->on_gpu() ? row.bytes : 0, "context_length",
                 row.service->scheduler().context());
     rows.push(std::move(one));
   }
@@ -365,11 +366,19 @@ Status show(Service& service, const JsonValue&, const std::shared_ptr<HttpReply>
     about.add(prefix + ".attention.head_count_kv", json(info.kv_heads));
     about.add(prefix + ".vocab_size", json(info.vocab));
   }
-  send_json(*reply, 200,
-            object("license", "", "modelfile", "", "parameters", "", "template",
-                   service.model().chat_template(), "details", details(service), "model_info",
-                   std::move(about), "capabilities", capabilities(service), "modified_at",
-                   std::string_view(time_text(service.started()))));
+  const ModelSettings& own = service.settings();
+  JsonValue out = object(
+      "license", std::string_view(own.license), "modelfile", std::string_view(own.modelfile),
+      "parameters", std::string_view(own.parameters), "template", service.model().chat_template(),
+      "details", details(service), "model_info", std::move(about), "capabilities",
+      capabilities(service), "modified_at", std::string_view(time_text(service.started())));
+  if (!own.system.empty()) out.add("system", json(own.system));
+  JsonValue messages = JsonValue::array();
+  for (const ChatTurn& turn : own.messages)
+    messages.push(
+        object("role", std::string_view(turn.role), "content", std::string_view(turn.content)));
+  if (!own.messages.empty()) out.add("messages", std::move(messages));
+  send_json(*reply, 200, std::move(out));
   return {};
 }
 

@@ -22,6 +22,7 @@ JsonValue model_row(const Models& models, const Models::Row& row) {
   for (const std::string& alias : row.aliases) aliases.push(json(std::string_view(alias)));
   for (const std::string& tag : row.tags) tags.push(json(std::string_view(tag)));
   add_members(out, "aliases", std::move(aliases), "tags", std::move(tags));
+  if (!row.parameters.empty()) out.add("parameters", json(std::string_view(row.parameters)));
   if (row.service == nullptr) return out;
   const ModelInfo& info = row.service->model().info();
   out.add("meta", object("n_ctx_train", info.context, "n_ctx", row.service->scheduler().context(),

@@ -43,13 +43,6 @@ bool is_of_http(const NetError& why) {
   return why.category() == http::make_error_code(http::error::bad_method).category();
 }
 
-// Bytes counted as waiting, released again if they cannot be posted.
-struct WaitingBytes {
-  std::atomic<uint64_t>& waiting;
-  uint64_t count;
-  ~WaitingBytes() { waiting -= count; }
-};
-
 // Memory of OpenSSL and Asio per connection.
 constexpr uint64_t kTlsBytes = 100 << 10;
 
@@ -69,7 +62,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void shut();
 
   // Called by Reply from any thread.
-  void answer(uint64_t number, std::string bytes, bool last);
+  void answer(uint64_t number, std::string bytes, bool last, HttpPieces next = {},
+              uint64_t left = 0);
   // Aborts a started reply, so that its client sees that it is incomplete.
   void abandon(uint64_t number);
   bool lost() const { return lost_.load(); }
@@ -102,6 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start_write();
   void watch();
   void write_next();
+  void take_piece();
   void finish_reply();
   void handshake(const TlsContext& tls, const NetError& failed);
   void greeted(const NetError& failed);
@@ -123,6 +118,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   PeerState state_ = PeerState::unheard;
   std::chrono::steady_clock::time_point since_;  // see PeerSilence
   std::deque<std::string> queue_;                // bytes to write
+  HttpPieces next_;                              // the rest of the body; may be null
+  uint64_t left_ = 0;                            // bytes of next_
   const uint64_t limit_;
   std::atomic<uint64_t> waiting_{0};  // bytes in queue_ or posted
   std::atomic<bool> lost_{false};
@@ -476,10 +473,12 @@ void Connection::watch() {
   watching_ = true;
 }
 
-void Connection::answer(uint64_t number, std::string bytes, bool last) {
+void Connection::answer(uint64_t number, std::string bytes, bool last, HttpPieces next,
+                        uint64_t left) {
   const uint64_t size = bytes.size();
   waiting_ += size;
-  auto queue = [me = shared_from_this(), number, bytes = std::move(bytes), last]() mutable {
+  auto queue = [me = shared_from_this(), number, bytes = std::move(bytes), last,
+                next = std::move(next), left]() mutable {
     if (me->lost_ || number != me->number_ || !me->replying_) {
       me->waiting_ -= bytes.size();
       return;
@@ -489,6 +488,8 @@ void Connection::answer(uint64_t number, std::string bytes, bool last) {
     });
     if (!queued) return me->shut();
     me->last_ = me->last_ || last;
+    me->next_ = std::move(next);
+    me->left_ = left;
     if (!me->writing_) me->guard([&] { me->write_next(); });
   };
   WaitingBytes bytes_of_this{waiting_, size};
@@ -505,7 +506,20 @@ void Connection::abandon(uint64_t number) {
   });
 }
 
+// An empty piece before the end cuts the reply.
+void Connection::take_piece() {
+  std::string piece = next_();
+  left_ -= std::min<uint64_t>(left_, piece.size());
+  cut_ = piece.empty();
+  keep_alive_ = keep_alive_ && !cut_;
+  last_ = cut_ || left_ == 0;
+  if (last_) next_ = nullptr;
+  waiting_ += piece.size();
+  if (!cut_) queue_.push_back(std::move(piece));
+}
+
 void Connection::write_next() {
+  if (queue_.empty() && next_) take_piece();
   if (queue_.empty()) {
     if (last_) finish_reply();
     return;

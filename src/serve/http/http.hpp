@@ -33,8 +33,11 @@ struct HttpRequest {
   std::string_view header(std::string_view name) const;
 };
 
-// Answers one request, from any thread: send() once, or begin(), write() as often as needed, end().
-// Calls after the connection was lost have no effect.
+// The next piece of a body. An empty one ends it.
+using HttpPieces = std::function<std::string()>;
+
+// Answers one request, from any thread: send() or send_pieces() once, or begin(), write() as often
+// as needed, end(). Calls after the connection was lost have no effect.
 class HttpReply {
  public:
   virtual ~HttpReply() = default;
@@ -48,6 +51,9 @@ class HttpReply {
   virtual std::string_view caller() const { return {}; }
   // Adds a number to the request's log line; call it before the reply ends.
   virtual void report_field(const char* /*name*/, int64_t /*value*/) {}
+  // Sends a body of `bytes`. The reading thread calls `next` when the piece before is written, so a
+  // large body needs little memory. A body that ends early is cut, and its client sees it.
+  virtual void send_pieces(int status, HttpHeaders headers, uint64_t bytes, HttpPieces next);
 };
 
 using HttpHandler = std::function<void(HttpRequest request, std::shared_ptr<HttpReply> reply)>;

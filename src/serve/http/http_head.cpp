@@ -216,4 +216,14 @@ std::string_view HttpRequest::header(std::string_view name) const {
   return {};
 }
 
+void HttpReply::send_pieces(int status, HttpHeaders headers, uint64_t bytes, HttpPieces next) {
+  std::string body;
+  while (body.size() < bytes) {
+    const std::string piece = next();
+    if (piece.empty()) break;
+    body += piece;
+  }
+  send(status, std::move(headers), std::move(body));
+}
+
 }  // namespace loom::core

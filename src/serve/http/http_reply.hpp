@@ -2,6 +2,7 @@
 // them. Also the base of replies that forward to another. No sockets here.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,13 @@
 #include "serve/http/http_head.hpp"
 
 namespace loom::core {
+
+// Bytes counted as waiting, released again if they cannot be posted.
+struct WaitingBytes {
+  std::atomic<uint64_t>& waiting;
+  uint64_t count;
+  ~WaitingBytes() { waiting -= count; }
+};
 
 // `Connection` writes answers in the order of their requests (http.cpp).
 template <class Connection>
@@ -26,10 +34,22 @@ class HttpReplyOver final : public HttpReply {
   // Those below either throw std::bad_alloc and have done nothing, or are done.
   void send(int status, HttpHeaders headers, std::string body) override {
     if (begun_) return;
-    headers.emplace_back("Content-Length", std::to_string(body.size()));
+    const bool bodiless = status == 204 || status == 304;  // RFC 9110, 8.6
+    if (!bodiless) headers.emplace_back("Content-Length", std::to_string(body.size()));
     std::string bytes = http_reply_head(status, headers, connection_->keeps_alive()) + "\r\n";
     if (!connection_->without_body()) bytes += body;
     connection_->answer(number_, std::move(bytes), true);
+    begun_ = ended_ = true;
+  }
+  void send_pieces(int status, HttpHeaders headers, uint64_t bytes, HttpPieces next) override {
+    if (begun_) return;
+    headers.emplace_back("Content-Length", std::to_string(bytes));
+    std::string head = http_reply_head(status, headers, connection_->keeps_alive()) + "\r\n";
+    if (bytes == 0 || connection_->without_body()) {
+      connection_->answer(number_, std::move(head), true);
+    } else {
+      connection_->answer(number_, std::move(head), false, std::move(next), bytes);
+    }
     begun_ = ended_ = true;
   }
   void begin(int status, HttpHeaders headers) override {
@@ -64,6 +84,9 @@ class ForwardingReply : public HttpReply {
   explicit ForwardingReply(std::shared_ptr<HttpReply> reply) : reply_(std::move(reply)) {}
   void send(int status, HttpHeaders headers, std::string body) override {
     reply_->send(status, std::move(headers), std::move(body));
+  }
+  void send_pieces(int status, HttpHeaders headers, uint64_t bytes, HttpPieces next) override {
+    reply_->send_pieces(status, std::move(headers), bytes, std::move(next));
   }
   void begin(int status, HttpHeaders headers) override {
     reply_->begin(status, std::move(headers));

@@ -10,6 +10,7 @@ namespace loom::core {
 namespace {
 
 constexpr const char* kSection = "model";
+constexpr const char* kRecipe = "recipe";
 
 EntityOutput floats_output(std::string path, const std::vector<float>& values) {
   EntityOutput out;
@@ -159,6 +160,8 @@ void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityO
   if (!model.columns.empty()) section.add("columns", columns_json(model.columns));
   if (model.media) section.add("media", media_json(*model.media));
   if (model.split) section.add("split", split_json(*model.split));
+  if (Result<JsonValue> recipe = parse_json(model.recipe, kRecipe); recipe.ok())
+    section.add(kRecipe, std::move(*recipe));
   header.add(kSection, std::move(section));
   if (model.normalization.empty()) return;
   blobs.push_back(floats_output("input/shift", model.normalization.shift));
@@ -197,6 +200,7 @@ Result<TrainedModel> model_of(const NetworkSource& source) {
   if (const JsonValue* split = section->find("split")) {
     LOOM_ASSIGN(model.split, read_split(*split, where));
   }
+  if (const JsonValue* recipe = section->find(kRecipe)) model.recipe = dump_json(*recipe);
   return model;
 }
 

@@ -274,7 +274,7 @@ Status check_digest(const WeightsFile& file) {
   return bad_file("is damaged: what it says of the run is not what was saved", file.path);
 }
 
-JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Dataset& validation) {
+JsonValue run_options(const TrainerSpec& o, const Dataset& train, const Dataset& validation) {
   JsonValue out = JsonValue::object();
   const auto add = [&](const char* key, JsonValue value) { out.add(key, std::move(value)); };
   add("data", text(hash_data(train, validation)));
@@ -298,7 +298,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   if (!o.step.rules.unfreeze.empty()) add("unfreeze", text(join(o.step.rules.unfreeze, ";")));
   if (!o.step.rules.rates.empty()) {
     std::vector<std::string> rates;
-    for (const RateRule& r : o.step.rules.rates) rates.push_back(cat(r.pattern, "=", r.factor));
+    for (const RateFor& r : o.step.rules.rates) rates.push_back(cat(r.pattern, "=", r.factor));
     add("rate_for", text(join(rates, ";")));
   }
   add_rule(o.step.rule, out);

@@ -58,6 +58,7 @@ SafeMetadata model_metadata(const TrainedModel& model, std::string_view form) {
     metadata.emplace_back("columns", dump_json(columns_json(model.columns)));
   if (model.media) metadata.emplace_back("media", dump_json(media_json(*model.media)));
   if (model.split) metadata.emplace_back("split", dump_json(split_json(*model.split)));
+  if (!model.recipe.empty()) metadata.emplace_back("recipe", model.recipe);
   return metadata;
 }
 
@@ -224,6 +225,7 @@ Result<TrainedModel> read_model(const WeightsFile& file) {
     LOOM_ASSIGN(const JsonValue value, parse_json(*media, file.path + ": media"));
     LOOM_ASSIGN(model.media, read_media(value, file.path));
   }
+  if (Result<std::string> recipe = file.text("recipe"); recipe.ok()) model.recipe = *recipe;
   const Result<std::string> split = file.text("split");
   if (!split.ok()) return model;
   LOOM_ASSIGN(const JsonValue split_value, parse_json(*split, file.path + ": split"));

@@ -1001,20 +1001,20 @@ typedef loom_observer_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>, Pointer
 final class loom_fit_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// in all; those done before (resume) count; 0 means 10
+  /// Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10.
   @Int64()
   external int epochs;
-  /// epochs without a better loss; 0 means never
+  /// Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs.
   @Int64()
   external int early_stop;
-  /// file written after each epoch; null: none
+  /// File that is written after each epoch; the previous one is PATH.previous.
   external Pointer<Uint8> checkpoint;
-  /// file of the weights with the least loss; null: none
+  /// File for the weights with the least loss.
   external Pointer<Uint8> best;
-  /// 1: go on from `checkpoint`, with the bits of a run that never stopped
+  /// Continues from checkpoint, with the bits of a run without a stop.
   @Int32()
   external int resume;
-  /// 1: at the end the network has the best weights, not the last
+  /// Ends with the weights of the least loss, not with the last ones.
   @Int32()
   external int keep_best;
   /// null: none
@@ -1025,7 +1025,8 @@ final class loom_fit_options extends Struct {
   external Pointer<Void> user;
   /// samples that were validated, and in all; null: none
   external Pointer<NativeFunction<loom_progress_fn>> on_validation;
-  /// batches after which it is written within an epoch too; 0 means never
+  /// Writes checkpoint within an epoch too, after so many batches; 0 disables it; 0 or more
+  /// batches.
   @Int64()
   external int checkpoint_every;
   /// null: none
@@ -1496,10 +1497,10 @@ final class loom_model_session_info extends Struct {
 final class loom_perplexity_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// predictions per window; each is read without earlier context; 0 means 512
+  /// Length of a window; each is read without earlier context; 1 to 16777216 predictions. 0: 512.
   @Int64()
   external int window;
-  /// maximum predictions, in whole windows; 0 means all
+  /// Largest number, in whole windows; 0 is all; 0 or more predictions.
   @Int64()
   external int limit;
   /// predictions done and in all; null: none

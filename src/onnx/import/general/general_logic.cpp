@@ -336,7 +336,7 @@ Status GraphImport::cast(const OnnxNode& n, OnnxType from, OnnxType to) {
     return refuse(n, cat("makes ", onnx_type_name(to), " of computed ", onnx_type_name(from),
                          " values, which no layer does"));
   if (!is_float(from)) return define(n, x);
-  // Towards 0. A float beyond 2^24 is the whole number that it stands for.
+  // Towards 0. A float beyond 2^24 is an integer already.
   LOOM_ASSIGN(const Value real, stream(n, 0));
   LOOM_ASSIGN(const Value size, unary(n, "abs", real));
   LOOM_ASSIGN(const Value whole, floored(n, size, false));

@@ -1054,27 +1054,27 @@ public interface Sys extends Library {
   class FitOptions extends Structure {
     public int struct_size;
     /**
-     * in all; those done before (resume) count; 0 means 10
+     * Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10.
      */
     public long epochs;
     /**
-     * epochs without a better loss; 0 means never
+     * Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs.
      */
     public long early_stop;
     /**
-     * file written after each epoch; null: none
+     * File that is written after each epoch; the previous one is PATH.previous.
      */
     public Pointer checkpoint;
     /**
-     * file of the weights with the least loss; null: none
+     * File for the weights with the least loss.
      */
     public Pointer best;
     /**
-     * 1: go on from `checkpoint`, with the bits of a run that never stopped
+     * Continues from checkpoint, with the bits of a run without a stop.
      */
     public int resume;
     /**
-     * 1: at the end the network has the best weights, not the last
+     * Ends with the weights of the least loss, not with the last ones.
      */
     public int keep_best;
     /**
@@ -1094,7 +1094,8 @@ public interface Sys extends Library {
      */
     public ProgressFn on_validation;
     /**
-     * batches after which it is written within an epoch too; 0 means never
+     * Writes checkpoint within an epoch too, after so many batches; 0 disables it; 0 or more
+     * batches.
      */
     public long checkpoint_every;
     /**
@@ -1922,11 +1923,11 @@ public interface Sys extends Library {
   class PerplexityOptions extends Structure {
     public int struct_size;
     /**
-     * predictions per window; each is read without earlier context; 0 means 512
+     * Length of a window; each is read without earlier context; 1 to 16777216 predictions. 0: 512.
      */
     public long window;
     /**
-     * maximum predictions, in whole windows; 0 means all
+     * Largest number, in whole windows; 0 is all; 0 or more predictions.
      */
     public long limit;
     /**

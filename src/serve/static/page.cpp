@@ -1,15 +1,17 @@
-#include "serve/page.hpp"
+#include "serve/static/page.hpp"
 
+#include "base/text.hpp"
 #include "serve/dialects/dialects.hpp"
+#include "serve/static/site.hpp"
 
 namespace loom::core {
 namespace {
 
 // The page runs its own script and asks its own server: nothing that a model writes can load, run
 // or send anything.
-void show(const Call& call, std::string_view type, std::string_view text) {
+void show(const Call& call, const PageFile& file) {
   call.reply->send(200,
-                   {{"Content-Type", std::string(type)},
+                   {{"Content-Type", std::string(content_type(file.name))},
                     {"Content-Security-Policy",
                      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
                      "style-src-attr 'unsafe-inline'; form-action 'none'; frame-ancestors 'none'; "
@@ -17,18 +19,9 @@ void show(const Call& call, std::string_view type, std::string_view text) {
                     {"X-Content-Type-Options", "nosniff"},
                     {"Referrer-Policy", "no-referrer"},
                     {"Cache-Control", "no-cache"}},
-                   std::string(text));
+                   std::string(file.text));
 }
 
-void html(const Call& call) {
-  show(call, "text/html; charset=utf-8", kPageHtml);
-}
-void css(const Call& call) {
-  show(call, "text/css; charset=utf-8", kPageCss);
-}
-void script(const Call& call) {
-  show(call, "text/javascript; charset=utf-8", kPageJs);
-}
 // Browsers request one.
 void no_icon(const Call& call) {
   call.reply->send(204, {}, {});
@@ -37,9 +30,11 @@ void no_icon(const Call& call) {
 }  // namespace
 
 void add_page(std::vector<Route>& routes) {
-  routes.push_back({"GET", "/", true, html, true, nullptr, "page"});
-  routes.push_back({"GET", "/page.css", true, css, true, nullptr, "page"});
-  routes.push_back({"GET", "/page.js", true, script, true, nullptr, "page"});
+  for (const PageFile& file : page_files()) {
+    const std::string path = file.name == "page.html" ? "/" : cat("/page/", file.name);
+    routes.push_back({"GET", path, true, [&file](const Call& call) { show(call, file); }, true,
+                      nullptr, "page"});
+  }
   routes.push_back({"GET", "/favicon.ico", true, no_icon, true, nullptr, "page"});
 }
 
