@@ -59,7 +59,7 @@ export const gpuCases = {
   },
 
   async "what goes up comes back: a network without arithmetic has the numbers to the bit"({ layers, tensor }, { gpu }) {
-    const net = await gpu.network([layers.Dense(8, 8, { useBias: false })], { input: 8, seed: 1 });
+    const net = await gpu.network([layers.Dense(8, 8, { bias: false })], { input: 8, seed: 1 });
     const [{ name, shape }] = await net.parameters(), count = shape.reduce((all, extent) => all * extent, 1);
     const one = Float32Array.from({ length: count }, (_, i) => (i % 9 === 0 ? 1 : 0));
     await net.setParameter(name, tensor(one, shape));
