@@ -17,7 +17,7 @@ triple_of() {
   esac
 }
 
-# hardening_of TARGET: flags of code that attackers may reach; docs/release.md has their cost.
+# hardening_of TARGET: flags of code that attackers may reach.
 hardening_of() {
   case "$1" in
     linux-x86_64|musl-x86_64) printf '%s ' -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fcf-protection=full ;;

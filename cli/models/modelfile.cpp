@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "../help/guess.hpp"
 #include "../shared/console.hpp"
@@ -23,11 +24,13 @@ constexpr std::string_view kTripleQuote = "\"\"\"";
 enum class Kind { whole, number, text };
 
 // A parameter of Ollama: the flag of `loom run`, the field of /completion, and the option whose
-// range it has. With `refusal`, Loom does not have it.
+// range it has. Without such an option, `least` is the smallest value. With `refusal`, Loom does
+// not have the parameter.
 struct ParameterRow {
   std::string_view name, flag, field, option;
   Kind kind = Kind::number;
   std::string_view refusal{};
+  int64_t least = 0;
 };
 constexpr std::string_view kByDevice = "--device and --threads choose the processor";
 constexpr std::string_view kOfModel = "the model has it; leave the line out";
@@ -39,13 +42,13 @@ constexpr ParameterRow kParameters[] = {
     {"typical_p", "typical-p", "typical_p", "typical_p"},
     {"seed", "seed", "seed", "seed", Kind::whole},
     {"stop", "stop", "stop", "", Kind::text},
-    {"num_predict", "max-tokens", "n_predict", "", Kind::whole},
-    {"num_ctx", "context", "", "", Kind::whole},
-    {"num_batch", "chunk", "", "", Kind::whole},
-    {"num_keep", "", "n_keep", "", Kind::whole},
+    {"num_predict", "max-tokens", "n_predict", "", Kind::whole, {}, -2},
+    {"num_ctx", "context", "", "", Kind::whole, {}, 1},
+    {"num_batch", "chunk", "", "", Kind::whole, {}, 1},
+    {"num_keep", "", "n_keep", "", Kind::whole, {}, -1},
     {"num_thread", "threads", "", "", Kind::whole},
     {"repeat_penalty", "repetition-penalty", "repeat_penalty", "repetition_penalty"},
-    {"repeat_last_n", "repetition-window", "repeat_last_n", "", Kind::whole},
+    {"repeat_last_n", "repetition-window", "repeat_last_n", "", Kind::whole, {}, -1},
     {"presence_penalty", "presence-penalty", "presence_penalty", "presence_penalty"},
     {"frequency_penalty", "frequency-penalty", "frequency_penalty", "frequency_penalty"},
     {"mirostat", "mirostat", "mirostat", "mirostat", Kind::whole},
@@ -91,6 +94,15 @@ std::string take_word(std::string_view& text) {
   std::string word = lower(text.substr(0, end));
   text = without_blanks(text.substr(end));
   return word;
+}
+
+// The number that the whole text is.
+template <class T>
+std::optional<T> number_of(std::string_view text) {
+  T value{};
+  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || last != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 const ParameterRow* row_of(std::string_view name) {
@@ -222,23 +234,17 @@ class Reader {
   Status check(const ParameterRow& row, const std::string& text) const {
     if (text.empty()) return wrong(fmt::format("PARAMETER {} needs a value", row.name));
     if (row.kind == Kind::text) return {};
-    double number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [last, error] = std::from_chars(text.data(), end, number);
-    const bool whole = text.find_first_not_of("0123456789", text.starts_with('-')) == text.npos;
-    if (error != std::errc() || last != end || (row.kind == Kind::whole && !whole))
+    const std::optional<int64_t> integer = number_of<int64_t>(text);
+    if (row.kind == Kind::whole ? !integer : !number_of<double>(text))
       return wrong(fmt::format("PARAMETER {} must be {}, not '{}'", row.name,
                                row.kind == Kind::whole ? "an integer" : "a number",
                                printable(text, 60)));
     SamplerOptions options;
     const Status status = row.option.empty() ? Status() : set_option(options, row.option, text);
     if (!status.ok()) return wrong("PARAMETER " + status.error().message);
-    const double least = row.name == "num_predict"                               ? -2
-                         : row.name == "num_keep" || row.name == "repeat_last_n" ? -1
-                         : row.name == "num_ctx" || row.name == "num_batch"      ? 1
-                                                                                 : 0;
-    if (row.option.empty() && number < least)
-      return wrong(fmt::format("PARAMETER {} must be {} or more, not {}", row.name, least, text));
+    if (row.option.empty() && integer && *integer < row.least)
+      return wrong(
+          fmt::format("PARAMETER {} must be {} or more, not {}", row.name, row.least, text));
     return {};
   }
 
@@ -379,11 +385,13 @@ std::string completion_fields(const Modelfile& file) {
       continue;
     }
     const std::string& value = one.values.front();
-    double number = 0;
-    std::from_chars(value.data(), value.data() + value.size(), number);
-    if (one.name == "num_predict") number = std::max(number, -1.0);
-    out.add(row.field, row.kind == Kind::whole ? Json::integer(static_cast<int64_t>(number))
-                                               : Json::real(number));
+    if (row.kind == Kind::number) {
+      out.add(row.field, Json::real(number_of<double>(value).value_or(0)));
+      continue;
+    }
+    const int64_t integer = number_of<int64_t>(value).value_or(0);
+    out.add(row.field,
+            Json::integer(one.name == "num_predict" ? std::max<int64_t>(integer, -1) : integer));
   }
   return out.empty() ? std::string() : out.text();
 }

@@ -53,7 +53,7 @@ Result<HttpAnswer> read_answer(core::NetClient& client, const StatusFlags& f) {
   }
   const size_t head = text.find("\r\n\r\n");
   if (!text.starts_with("HTTP/1.") || head == text.npos || text.size() < 12)
-    return no_server(f, "there is another server");
+    return no_server(f, "another program answers there");
   return HttpAnswer{std::atoi(text.substr(9, 3).c_str()), text.substr(head + 4)};
 }
 
@@ -113,7 +113,8 @@ struct RunningModel {
 Result<std::vector<RunningModel>> running_models(const StatusFlags& f) {
   LOOM_ASSIGN(const JsonValue json, ask(f, "GET", "/api/ps"));
   const JsonValue* models = json.find("models");
-  if (models == nullptr || !models->is_array()) return no_server(f, "there is another server");
+  if (models == nullptr || !models->is_array())
+    return no_server(f, "another program answers there");
   std::vector<RunningModel> out;
   for (const JsonValue& one : models->elements()) {
     const auto number = [&](const char* name) {

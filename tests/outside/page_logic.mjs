@@ -25,6 +25,7 @@ const markdown = [
   ["a paragraph keeps its lines", "a\nb\n\nc", [{ kind: "paragraph", inline: ["a\nb"] }, { kind: "paragraph", inline: ["c"] }]],
   ["a fence has a language", "~~~py\nx\n```\n~~~\nend", [{ kind: "code", language: "py", text: "x\n```\n" }, { kind: "paragraph", inline: ["end"] }]],
   ["an open fence goes to the end", "```\n# x", [{ kind: "code", language: "", text: "# x\n" }]],
+  ["three backticks with text after them are code of the line", "```a b``` c", [{ kind: "paragraph", inline: [{ kind: "code", text: "a b" }, " c"] }]],
   ["headings have levels", "## A ##\n# B", [{ kind: "heading", level: 2, inline: ["A"] }, { kind: "heading", level: 1, inline: ["B"] }]],
   ["a rule is no list", "a\n\n* * *", [{ kind: "paragraph", inline: ["a"] }, { kind: "rule" }]],
   ["lists nest, and have code", "3. a\n   - b\n4. c\n\n   ```\n   d\n   ```", [{ kind: "list", ordered: true, start: 3, items: [
@@ -54,7 +55,30 @@ const refused = [
   ['{"loom_chats":1,"chats":[{"turns":[{"role":"user","content":"","parent":-1,"tool_calls":[{}]}]}]}', /tool_calls needs id/],
 ];
 
+// Letters of a text, in any order: a parser of markdown may move no text out of sight.
+const lettersOf = (text) => [...text].filter((one) => /[a-zé]/.test(one)).sort().join("");
+function textOf(value) {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(textOf).join("");
+  return Object.entries(value).map(([key, part]) => ["inline", "text", "language", "blocks", "items", "head", "rows"].includes(key) ? textOf(part) : "").join("");
+}
+const pieces = ["*", "**", "_", "`", "```", "~~", "> ", "- ", "1. ", "# ", "---", "\n", "\n\n", "    ", "a", "word ", "é", "<b>", "\\"];
+// Of a fence the words after the language are not shown.
+const dropsWords = /(^|\n|> |- |\d\. )\s*(```|~~~)[`~]*\s*\S+[ \t]+\S/;
+
 const tests = {
+  "random markdown keeps every letter"() {
+    let state = 1;
+    const below = (n) => {
+      state = (state * 1103515245 + 12345) % 2147483648;
+      return Math.floor(state / 2147483648 * n);
+    };
+    for (let i = 0; i < 5000; ++i) {
+      let text = "";
+      for (let left = 1 + below(14); left > 0; --left) text += pieces[below(pieces.length)];
+      if (!dropsWords.test(text)) equal(lettersOf(textOf(parseMarkdown(text))), lettersOf(text), JSON.stringify(text));
+    }
+  },
   "turns are a tree, and the newest branch is shown"() {
     const chat = branched();
     same(pathOf(chat), [0, 2, 3]);

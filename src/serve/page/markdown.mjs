@@ -3,7 +3,7 @@
 //   inline: a text, or { kind: "code" | "strong" | "em" | "del" | "link", ... }
 
 const kMaxDepth = 8;  // of lists and quotes inside each other
-const kFence = /^(\s*)(`{3,}|~{3,})\s*([^\s`]*)/;
+const kFence = /^(\s*)(`{3,}(?=[^`]*$)|~{3,})\s*(\S*)/;
 const kHeading = /^ {0,3}(#{1,6})\s+(.*)/;
 const kRule = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
 const kQuote = /^ {0,3}> ?/;
