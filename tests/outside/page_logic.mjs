@@ -63,7 +63,7 @@ function textOf(value) {
   return Object.entries(value).map(([key, part]) => ["inline", "text", "language", "blocks", "items", "head", "rows"].includes(key) ? textOf(part) : "").join("");
 }
 const pieces = ["*", "**", "_", "`", "```", "~~", "> ", "- ", "1. ", "# ", "---", "\n", "\n\n", "    ", "a", "word ", "é", "<b>", "\\"];
-// Of a fence the words after the language are not shown.
+// The words after the language of a fence are not shown.
 const dropsWords = /(^|\n|> |- |\d\. )\s*(```|~~~)[`~]*\s*\S+[ \t]+\S/;
 
 const tests = {
