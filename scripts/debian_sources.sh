@@ -82,6 +82,8 @@ compile_archive() {
   shift 2
   while [[ "$1" != -- ]]; do compiler+=("$1"); shift; done
   shift
-  (cd "$folder" && mkdir -p objects && cd objects && "${compiler[@]}" -O2 -ffunction-sections -fdata-sections \
-    -c "${@/#/../}" && "${AR:-ar}" rcD "$archive" ./*.o)
+  # A file at a time, because the compiler for Windows accepts one alone. There, objects end in .obj.
+  (cd "$folder" && mkdir -p objects && cd objects && printf '../%s\0' "$@" |
+    xargs -0 -n 1 -P "$(nproc)" "${compiler[@]}" -O2 -ffunction-sections -fdata-sections -c &&
+    "${AR:-ar}" rcD "$archive" ./*)
 }

@@ -81,10 +81,16 @@ host_of() {
   esac
 }
 
+# zlib and libpng take a compiler that defines TARGET_OS_MAC for one of Mac OS 9.
+modern_macos=-fno-define-target-os-macros
+
 library_zlib() {
-  local unistd=(-DHAVE_UNISTD_H)
-  [[ "$target" != *windows* ]] || unistd=()
-  archive z . "${unistd[@]}" -- adler32.c crc32.c deflate.c inflate.c inffast.c inftrees.c trees.c zutil.c compress.c \
+  local defines=(-DHAVE_UNISTD_H)
+  case "$target" in
+    *windows*) defines=() ;;
+    *macos*) defines+=("$modern_macos") ;;
+  esac
+  archive z . "${defines[@]}" -- adler32.c crc32.c deflate.c inflate.c inffast.c inftrees.c trees.c zutil.c compress.c \
     uncompr.c gzlib.c gzread.c gzwrite.c gzclose.c
   cp zlib.h zconf.h "$tree/include/"
 }
@@ -100,7 +106,9 @@ library_pcre2() {
 }
 library_libpng1_6() {
   cp scripts/pnglibconf.h.prebuilt pnglibconf.h
-  archive png16 . "-I$tree/include" -DPNG_ARM_NEON_OPT=0 -- png.c pngerror.c pngget.c pngmem.c pngpread.c pngread.c \
+  local defines=(-DPNG_ARM_NEON_OPT=0)
+  [[ "$target" != *macos* ]] || defines+=("$modern_macos")
+  archive png16 . "-I$tree/include" "${defines[@]}" -- png.c pngerror.c pngget.c pngmem.c pngpread.c pngread.c \
     pngrio.c pngrtran.c pngrutil.c pngset.c pngtrans.c pngwio.c pngwrite.c pngwtran.c pngwutil.c
   cp png.h pngconf.h pnglibconf.h "$tree/include/"
 }
@@ -131,7 +139,9 @@ library_openssl() {
   cp -r include/openssl "$tree/include/"
 }
 # HTTP alone, and certificates from where OpenSSL looks (SSL_CERT_FILE, SSL_CERT_DIR, /etc/ssl).
+# On macOS it would ask a framework, whose headers ziglang lacks, for the proxies of networks without IPv4.
 library_curl() {
+  [[ "$target" != macos-* ]] || sed -i '/define CURL_OSX_CALL_COPYPROXIES/d' lib/curl_setup.h
   by_configure --with-openssl="$tree" --with-ca-fallback --without-ca-bundle --without-ca-path --disable-ftp \
     --disable-file --disable-ldap --disable-ldaps --disable-rtsp --disable-dict --disable-telnet --disable-tftp \
     --disable-pop3 --disable-imap --disable-smb --disable-smtp --disable-gopher --disable-mqtt --disable-manual \
@@ -155,6 +165,8 @@ library_ncurses() {
   cp include/{curses.h,term.h,termcap.h,unctrl.h,ncurses_dll.h} "$tree/include/"
 }
 library_libedit() {
+  # musl stores ISO 10646 characters too, but its headers do not say so.
+  [[ "$target" != musl-* ]] || flags+=(-D__STDC_ISO_10646__=201706L)
   LIBS=-ltinfo by_configure --disable-examples
   make -j "$(jobs_to_run)" ACLOCAL=: AUTOCONF=: AUTOMAKE=: AUTOHEADER=: -C src
   cp src/.libs/libedit.a "$tree/lib/"

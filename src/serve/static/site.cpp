@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -100,8 +101,9 @@ std::optional<ByteRange> read_range(std::string_view text, uint64_t size) {
 // Changes whenever the file does.
 std::string tag_of(const fs::path& file, uint64_t size) {
   std::error_code bad;
-  const auto time = fs::last_write_time(file, bad).time_since_epoch().count();
-  return cat('"', size, "-", time, '"');
+  const auto time = fs::last_write_time(file, bad).time_since_epoch();
+  const int64_t nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+  return cat('"', size, "-", nanoseconds, '"');
 }
 
 struct CloseFile {
