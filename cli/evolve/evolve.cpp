@@ -1,5 +1,6 @@
 // loom evolve: networks that grow by NEAT, from samples or from any program that prints a fitness.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>

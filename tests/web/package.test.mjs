@@ -2,6 +2,7 @@
 // It is imported by name, from its installed folder. With LOOM_WEB_SAMPLE (sample.mjs) each case
 // runs with one variant.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -44,6 +45,30 @@ for (const [variant, threads] of variants) {
     }
   });
 }
+
+test("a program without close() ends", () => {
+  const program = `import { init, layers, tensor } from "@loom-engine/loom";
+    const loom = await init({ threads: 2 });
+    const net = await loom.network([layers.Dense(3, 2)], { input: 3 });
+    console.log((await net.predict(tensor(Float32Array.from([1, 2, 3]), [1, 3]))).shape.join());`;
+  const done = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+    cwd: import.meta.dirname, encoding: "utf8", timeout: 120_000,
+  });
+  assert.equal(done.signal, null, "it was still running");
+  assert.equal(done.stdout, "1,2\n", done.stderr);
+});
+
+test("numbers without a shape are refused with a remedy", async () => {
+  const loom = await package_.init({ threads: 1 });
+  try {
+    const net = await loom.network([package_.layers.Dense(3, 2)], { input: 3 });
+    for (const numbers of [Float32Array.from([1, 2, 3]), [1, 2, 3], { data: [1, 2, 3], shape: [1, 3] }, null]) {
+      await assert.rejects(() => net.predict(numbers), { code: "invalid_argument", message: /tensor\(numbers, shape\)/ });
+    }
+  } finally {
+    loom.close();
+  }
+});
 
 test("compat", async (t) => {
   const loom = await package_.init({ threads: 1 }), compat = await compat_.init();

@@ -7,6 +7,8 @@ import type { CancelToken, Handle, Operations, Port, Reply, Request } from "./pr
 export interface Started {
   readonly port: Port;
   terminate(): void;
+  /** Whether calls wait for the worker. In Node.js an idle worker does not keep the program running. */
+  busy?(waits: boolean): void;
   /** Called when the worker ends by itself. */
   onEnd(handler: (why: string) => void): void;
 }
@@ -53,6 +55,7 @@ export class Link {
     if (waiting === undefined) return;
     if ("event" in reply) return waiting.events[reply.event]?.(reply.value as never);
     this.#waiting.delete(reply.id);
+    if (this.#waiting.size === 0) this.started.busy?.(false);
     if ("error" in reply) waiting.reject(revived(reply.error));
     else waiting.resolve(reply.result);
   }
@@ -72,6 +75,7 @@ export class Link {
     try {
       return await new Promise((resolve, reject) => {
         const id = this.#next++;
+        if (this.#waiting.size === 0) this.started.busy?.(true);
         this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, events });
         this.started.port.post({ id, operation, args, cancel: cancelling?.token } satisfies Request);
       });

@@ -157,8 +157,12 @@ export class Memory {
     return address;
   }
   #writeTensor(scope: Scope, tensor: Tensor, address: number): void {
-    const row = kinds.find(([, kind]) => (tensor.data.constructor as unknown) === kind);
-    if (row === undefined) throw new LoomError("invalid_argument", "numbers must be a typed array");
+    // JavaScript may pass anything.
+    const given = tensor as Partial<Tensor> | null | undefined;
+    const row = kinds.find(([, kind]) => (given?.data?.constructor as unknown) === kind);
+    if (row === undefined || !Array.isArray(given?.shape)) {
+      throw new LoomError("invalid_argument", "a tensor is a typed array with a shape; tensor(numbers, shape) makes one");
+    }
     const count = tensor.shape.reduce((product, extent) => product * extent, 1);
     if (count !== tensor.data.length) {
       throw new LoomError("invalid_argument",

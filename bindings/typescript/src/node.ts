@@ -10,7 +10,7 @@ import type { Port } from "./protocol.js";
 export * from "./common.js";
 
 function start(): Started {
-  const worker = new Worker(new URL("./worker_node.js", import.meta.url));
+  const worker = new Worker(new URL("./worker_node.js", import.meta.url), { execArgv: [] });
   let terminated = false;
   const port: Port = {
     post: (message, transfer = []) => worker.postMessage(message, [...transfer]),
@@ -22,6 +22,7 @@ function start(): Started {
       terminated = true;
       void worker.terminate();
     },
+    busy: (waits) => (waits ? worker.ref() : worker.unref()),
     onEnd: (handler) => {
       worker.on("error", (error) => handler(error.message));
       worker.on("exit", (code) => (terminated ? undefined : handler(`exit code ${code}`)));
@@ -29,7 +30,7 @@ function start(): Started {
   };
 }
 
-/** Starts an engine; it can be used when the promise resolves. close() lets the program end. */
+/** Starts an engine; it can be used when the promise resolves. A program ends without close(), too. */
 export function init(options: InitOptions = {}): Promise<Loom> {
   return Loom.start(start, options);
 }

@@ -1,7 +1,7 @@
 #include "serve/dialects/text_fields.hpp"
 
-#include <cfloat>
 #include <cmath>
+#include <limits>
 
 namespace loom::core {
 
@@ -25,7 +25,7 @@ Status take_option(const JsonValue& value, std::string_view name, std::string_vi
 Status take_top_p(const JsonValue& value, std::string_view name, TextRequest& to) {
   float& p = to.options.sampler.top_p;
   LOOM_TRY(take_real(value, name, 0, 1, p));
-  p = std::max(p, FLT_MIN);
+  p = std::max(p, std::numeric_limits<float>::min());
   return {};
 }
 
@@ -123,7 +123,7 @@ Status take_ignore_eos(const JsonValue& value, std::string_view name, TextReques
 Status take_typical(const JsonValue& value, std::string_view name, TextRequest& to) {
   float& p = to.options.sampler.typical_p;
   LOOM_TRY(take_real(value, name, 0, 1, p));
-  p = std::max(p, FLT_MIN);
+  p = std::max(p, std::numeric_limits<float>::min());
   return {};
 }
 
