@@ -42,6 +42,14 @@ bool is_main_weights(std::string_view path) {
   return stem == "model" || (stem.starts_with("model-") && part_number_at(stem) == 5);
 }
 
+// The same of torch.save, for repositories without the other.
+bool is_torch_weights(std::string_view path) {
+  if (!at_top(path) || !path.ends_with(".bin")) return false;
+  const std::string_view stem = without_ending(path);
+  return stem == "pytorch_model" ||
+         (stem.starts_with("pytorch_model-") && part_number_at(stem) == 13);
+}
+
 bool is_beside_weights(std::string_view path) {
   static constexpr std::string_view kNames[] = {"merges.txt", "vocab.txt", "tokenizer.model",
                                                 "chat_template.jinja"};
@@ -129,12 +137,14 @@ Result<Selection> choose_gguf(const Groups& groups, const HubName& name) {
 }
 
 Result<Selection> whole_model(const std::vector<HubFile>& all, const HubName& name) {
-  std::vector<HubFile> weights, beside, others;
+  std::vector<HubFile> weights, beside, others, torch;
   for (const HubFile& file : all) {
     if (is_main_weights(file.path))
       weights.push_back(file);
     else if (at_top(file.path) && file.path.ends_with(".safetensors"))
       others.push_back(file);
+    else if (is_torch_weights(file.path))
+      torch.push_back(file);
     else if (is_beside_weights(file.path))
       beside.push_back(file);
   }
@@ -151,12 +161,16 @@ Result<Selection> whole_model(const std::vector<HubFile>& all, const HubName& na
   const Groups groups = gguf_groups(all);
   if (groups.size() == 1) return Selection{groups.begin()->second, {}};
   if (groups.size() > 1) return choose_gguf(groups, name);
-  return selection_error(
-      Code::not_found, name,
-      all.empty() ? "has no file"
-                  : "has no .safetensors and no .gguf file; of what there is, name a file after a "
-                    "colon to have it as it is: " +
-                        listed(paths_of(all)));
+  if (!torch.empty()) {
+    torch.insert(torch.end(), beside.begin(), beside.end());
+    return Selection{torch, {}};
+  }
+  return selection_error(Code::not_found, name,
+                         all.empty() ? "has no file"
+                                     : "has no .safetensors, .gguf and pytorch_model.bin file; of "
+                                       "what there is, name a file after a "
+                                       "colon to have it as it is: " +
+                                           listed(paths_of(all)));
 }
 
 }  // namespace

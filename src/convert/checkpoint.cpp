@@ -7,6 +7,7 @@
 #include "io/files/file.hpp"
 #include "io/files/foreign_file.hpp"
 #include "io/json/json.hpp"
+#include "io/weights/torch_file.hpp"
 
 namespace loom::core {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 Error not_a_model(const FileRef& path) {
   const Result<MappedFile> file = MappedFile::open(path);
   if (!file.ok()) return file.error();
-  if (const auto foreign = foreign_file(file->bytes(), path)) return *foreign;
+  if (!is_torch_file(file->bytes()))
+    if (const auto foreign = foreign_file(file->bytes(), path)) return *foreign;
   const std::string name = to_lower_ascii(path.name());
   if (name.ends_with(".entity"))
     return bad_file("is damaged: an .entity file begins with ENTITY and two zero bytes", path, 0);
@@ -59,12 +61,10 @@ Status check_model_folder(const FileRef& path) {
                       "model.safetensors",
                       folder);
   }
-  if (!file_exists(folder + "/model.safetensors") &&
-      !file_exists(folder + "/model.safetensors.index.json")) {
+  if (checkpoint_in(folder).empty()) {
     return make_error(Code::not_found,
-                      "model.safetensors is missing, and so is model.safetensors.index.json; "
-                      "other weight files (pytorch_model.bin) are not read; save_pretrained() of "
-                      "transformers writes it",
+                      "model.safetensors is missing, and so are pytorch_model.bin and the index of "
+                      "either; save_pretrained() of transformers writes one",
                       folder);
   }
   return {};

@@ -3,6 +3,7 @@
 #include "convert/formats/formats.hpp"
 #include "io/files/file.hpp"
 #include "io/files/foreign_file.hpp"
+#include "io/weights/torch_file.hpp"
 #include "train_io/file_memory.hpp"
 
 namespace loom::core {
@@ -34,14 +35,15 @@ Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options) 
   if (!file_exists(path)) {
     return make_error(
         Code::not_found,
-        "no such file or folder; give an .entity, .gguf, .onnx, .tflite, .safetensors, .npz or "
-        ".json file, or a folder with config.json and model.safetensors",
+        "no such file or folder; give an .entity, .gguf, .onnx, .tflite, .safetensors, .pt, "
+        ".npz or .json file, or a folder with config.json and model.safetensors",
         path);
   }
   LOOM_TRY(check_opening(path, options.memory));
   if (is_directory(path)) return open_found({path, {}, true, options});
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
-  if (const auto foreign = foreign_file(file.bytes(), path)) return *foreign;
+  if (!is_torch_file(file.bytes()))
+    if (const auto foreign = foreign_file(file.bytes(), path)) return *foreign;
   return open_found({path, file.bytes(), false, options});
 }
 

@@ -94,7 +94,7 @@ Status check_opening(const FileRef& path, const MemoryBudget& memory) {
   if (!is_directory(path)) return check_file(path, memory);
   for (const char* name :
        {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-        "model.safetensors", "model.safetensors.index.json"}) {
+        "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin.index.json"}) {
     LOOM_TRY(check_file(cat(path.name(), "/", name), memory));
   }
   return {};

@@ -147,8 +147,8 @@ TEST(Mistake, AModelFolderWithAWrongFile) {
        "$F: config.json is missing; a model folder has config.json, tokenizer.json and "
        "model.safetensors"},
       {"model.safetensors", "",
-       "$F: model.safetensors is missing, and so is model.safetensors.index.json; other weight "
-       "files (pytorch_model.bin) are not read; save_pretrained() of transformers writes it"},
+       "$F: model.safetensors is missing, and so are pytorch_model.bin and the index of either; "
+       "save_pretrained() of transformers writes one"},
       {"config.json",
        "{\"a\":", "$F/config.json: at byte 5: expected a value, found the end of the text"},
       {"config.json", with("\"hidden_size\": 32", "\"hidden_size\": 64"),

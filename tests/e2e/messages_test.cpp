@@ -156,7 +156,8 @@ TEST_F(Messages, OfModelsThatAreNotWhatTheyShouldBe) {
   folder_.write("notes.txt", "hello");
   const std::string give = "give an .entity or .gguf file, or a folder with config.json";
   const std::string readable =
-      "give an .entity, .gguf, .onnx, .tflite, .safetensors, .npz or .json file, or a folder with "
+      "give an .entity, .gguf, .onnx, .tflite, .safetensors, .pt, .npz or .json file, or a folder "
+      "with "
       "config.json";
   const Case cases[] = {
       {"run $T/none.entity -p x", kBadFile,

@@ -118,7 +118,8 @@ TEST(ForeignFile, EveryReaderSaysWhatAFileIs) {
       EXPECT_NE(result.error().message.find(row.message), std::string::npos)
           << result.error().str();
     };
-    names(SafeTensors::parse(bytes_of(row.bytes), "f"));
+    // It reads files of PyTorch (torch_file_test.cpp).
+    if (row.message != "is a PyTorch file") names(SafeTensors::parse(bytes_of(row.bytes), "f"));
     names(parse_json(row.bytes, "f"));
     if (row.message == "is a gzip archive") continue;
     folder.write("f", row.bytes);

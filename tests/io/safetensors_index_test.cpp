@@ -149,9 +149,10 @@ TEST_F(ShardedCheckpoint, RefusesATensorInTwoShards) {
 
 TEST(SafeTensorsOpen, NamesWhatIsMissing) {
   const TemporaryFolder folder;
-  expect_error(SafeTensors::open(folder.path()), Code::not_found,
-               folder.path() +
-                   ": this folder has neither model.safetensors nor model.safetensors.index.json");
+  expect_error(
+      SafeTensors::open(folder.path()), Code::not_found,
+      folder.path() +
+          ": this folder has neither model.safetensors nor pytorch_model.bin, nor an index of one");
   expect_error(SafeTensors::open(folder.path("x.safetensors")), Code::not_found,
                folder.path("x.safetensors") + ": cannot open: No such file or directory");
   expect_error(SafeTensors::open(folder.path("x.json")), Code::not_found,

@@ -107,7 +107,7 @@ WriteOptions how_to(const loom::ConvertOptions& options, Converted& out) {
 
 // The size of a file, or of a folder's weights.
 int64_t bytes_of(const std::string& path) {
-  if (is_directory(path)) return bytes_of(path + "/model.safetensors");
+  if (is_directory(path)) return bytes_of(checkpoint_in(path));
   const Result<MappedFile> file = MappedFile::open(path);
   return file.ok() ? static_cast<int64_t>(file->bytes().size()) : 0;
 }

@@ -1,6 +1,7 @@
 // NumPy archives (.npz) with the parameters of a network by path.
 #include "convert/formats/formats.hpp"
 #include "io/arrays/npy.hpp"
+#include "io/weights/torch_file.hpp"
 
 #ifndef LOOM_WITHOUT_ARRAYS
 #include "bridge/network_json.hpp"
@@ -13,7 +14,7 @@ namespace loom::core {
 namespace {
 
 bool is_npz_file(const Probe& file) {
-  return is_npz(file.bytes);
+  return is_npz(file.bytes) && !is_torch_file(file.bytes);
 }
 
 #ifndef LOOM_WITHOUT_ARRAYS

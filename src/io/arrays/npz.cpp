@@ -15,7 +15,6 @@
 namespace loom::core {
 namespace {
 
-constexpr uint32_t kLocal = 0x04034B50;
 constexpr uint16_t kStored = 0, kDeflated = 8;
 // The maximum size of an array's header. At most this much of a member is unpacked before its size
 // is verified.
@@ -36,31 +35,6 @@ class Places {
  private:
   std::map<uint64_t, uint64_t> taken_;
 };
-
-// The stored bytes of a member, and their offset.
-Result<std::span<const std::byte>> packed_bytes(std::span<const std::byte> bytes,
-                                                const std::string& where, const ZipEntry& e,
-                                                uint64_t& at) {
-  ByteReader reader(bytes, where);
-  const std::string called = cat("'", printable(e.name), "'");
-  LOOM_TRY(reader.skip(e.local, cat("the place of ", called)));
-  const ByteReader at_header = reader;
-  LOOM_ASSIGN(const uint32_t signature, reader.u32("a local header"));
-  if (signature != kLocal) return at_header.error(cat("no local header of ", called, " here"));
-  LOOM_TRY(reader.skip(4, "a local header"));
-  LOOM_ASSIGN(const uint16_t method, reader.u16("a local header"));
-  LOOM_TRY(reader.skip(16, "a local header"));
-  LOOM_ASSIGN(const uint16_t name, reader.u16("a local header"));
-  LOOM_ASSIGN(const uint16_t extra, reader.u16("a local header"));
-  LOOM_ASSIGN(const auto text, reader.take(name, "a local header"));
-  const std::string_view own(reinterpret_cast<const char*>(text.data()), text.size());
-  // Different readers must not see different files in one.
-  if (own != e.name || method != e.method)
-    return at_header.error(cat("the header of ", called, " is not what the directory says"));
-  LOOM_TRY(reader.skip(extra, "a local header"));
-  at = reader.offset();
-  return reader.take(e.packed, cat("member ", called));
-}
 
 }  // namespace
 
@@ -83,7 +57,7 @@ Result<Npz> Npz::open(std::span<const std::byte> bytes, const std::string& where
                       static_cast<int64_t>(e.end));
     }
     Member member{e.name, e.method, e.crc, e.size, 0, {}};
-    LOOM_ASSIGN(member.packed, packed_bytes(members, where, e, member.at));
+    LOOM_ASSIGN(member.packed, zip_member(members, where, e, member.at));
     if (!offsets.take(e.local, member.at + e.packed)) {
       return bad_file(cat("'", printable(e.name), "' overlaps another member"), where,
                       static_cast<int64_t>(e.local));

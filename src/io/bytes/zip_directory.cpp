@@ -6,6 +6,7 @@
 
 namespace loom::core {
 namespace {
+constexpr uint32_t kLocal = 0x04034B50;  // signature of a local header
 
 constexpr uint32_t kCentral = 0x02014B50, kEnd = 0x06054B50;
 constexpr uint32_t kEnd64 = 0x06064B50, kLocator64 = 0x07064B50;
@@ -173,6 +174,30 @@ Result<ZipDirectory> read_zip_directory(std::span<const std::byte> bytes, const 
   if (entries.remaining() == 0) return directory;
   return entries.error(
       cat("the directory has ", entries.remaining(), " bytes after its last member"));
+}
+
+Result<std::span<const std::byte>> zip_member(std::span<const std::byte> bytes,
+                                              const std::string& where, const ZipEntry& e,
+                                              uint64_t& at) {
+  ByteReader reader(bytes, where);
+  const std::string called = cat("'", printable(e.name), "'");
+  LOOM_TRY(reader.skip(e.local, cat("the place of ", called)));
+  const ByteReader at_header = reader;
+  LOOM_ASSIGN(const uint32_t signature, reader.u32("a local header"));
+  if (signature != kLocal) return at_header.error(cat("no local header of ", called, " here"));
+  LOOM_TRY(reader.skip(4, "a local header"));
+  LOOM_ASSIGN(const uint16_t method, reader.u16("a local header"));
+  LOOM_TRY(reader.skip(16, "a local header"));
+  LOOM_ASSIGN(const uint16_t name, reader.u16("a local header"));
+  LOOM_ASSIGN(const uint16_t extra, reader.u16("a local header"));
+  LOOM_ASSIGN(const auto text, reader.take(name, "a local header"));
+  const std::string_view own(reinterpret_cast<const char*>(text.data()), text.size());
+  // Different readers must not see different files in one.
+  if (own != e.name || method != e.method)
+    return at_header.error(cat("the header of ", called, " is not what the directory says"));
+  LOOM_TRY(reader.skip(extra, "a local header"));
+  at = reader.offset();
+  return reader.take(e.packed, cat("member ", called));
 }
 
 }  // namespace loom::core

@@ -32,4 +32,10 @@ struct ZipDirectory {
 Result<ZipDirectory> read_zip_directory(std::span<const std::byte> bytes, const std::string& where,
                                         const MemoryBudget& memory);
 
+// The bytes of a member as they are stored, and their offset `at` in the file. Errors: bad_file,
+// also if its own header has another name or method.
+Result<std::span<const std::byte>> zip_member(std::span<const std::byte> bytes,
+                                              const std::string& where, const ZipEntry& entry,
+                                              uint64_t& at);
+
 }  // namespace loom::core

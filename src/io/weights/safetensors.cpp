@@ -12,6 +12,7 @@
 #include "io/bytes/byte_reader.hpp"
 #include "io/files/foreign_file.hpp"
 #include "io/json/json.hpp"
+#include "io/weights/torch_file.hpp"
 
 namespace loom::core {
 namespace {
@@ -213,6 +214,11 @@ int64_t SafeTensor::count() const {
 
 Status SafeTensors::add_file(std::span<const std::byte> bytes, const std::string& where,
                              size_t file) {
+  if (is_torch_file(bytes)) {
+    LOOM_ASSIGN(std::vector<SafeTensor> tensors, read_torch_file(bytes, where, file));
+    std::ranges::move(tensors, std::back_inserter(tensors_));
+    return {};
+  }
   SafeHeaderReader reader(bytes, where, file);
   const size_t first = tensors_.size();
   const Status header = reader.read(tensors_, metadata_);

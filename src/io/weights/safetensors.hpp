@@ -1,4 +1,5 @@
-// safetensors: reader for one file or a sharded checkpoint (model.safetensors.index.json). Plain
+// safetensors: reader for one file or a sharded checkpoint (model.safetensors.index.json), and for
+// files of torch.save, whose tensors have the same types (torch_file.hpp). Plain
 // data: names, dtypes, shapes and spans into the memory map, but no layers. Overlaps, holes,
 // duplicates, bad sizes, trailing bytes, unknown fields and a header over 100 MB are errors.
 // Format: https://huggingface.co/docs/safetensors (8-byte length, JSON header, data).
@@ -58,10 +59,15 @@ struct SafeTensor {
   int64_t count() const;            // product of shape
 };
 
+// The weights of a folder in order of preference; "NAME.index.json" lists shards.
+inline constexpr std::string_view kCheckpointFiles[] = {"model.safetensors", "pytorch_model.bin"};
+// The first of them, or its index, that is in the folder; empty if there is none.
+std::string checkpoint_in(const std::string& folder);
+
 class SafeTensors {
  public:
-  // `path`: a .safetensors file, an index .json, or a folder with model.safetensors or
-  // model.safetensors.index.json (the first wins). In an index, weight_map and the shards must name
+  // `path`: a .safetensors file or one of torch.save, an index .json, or a folder with one of
+  // kCheckpointFiles or its index; the first wins. In an index, weight_map and the shards must name
   // the same tensors.
   static Result<SafeTensors> open(const FileRef& path);
   // One file already in memory; `where` names it in messages. The bytes must outlive the result.

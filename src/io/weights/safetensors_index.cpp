@@ -137,20 +137,30 @@ Result<SafeTensors> SafeTensors::open_index(const std::string& path) {
   return model;
 }
 
+std::string checkpoint_in(const std::string& folder) {
+  const std::string before = folder.ends_with('/') ? folder : folder + "/";
+  for (const std::string_view name : kCheckpointFiles) {
+    for (const std::string_view end : {"", ".index.json"}) {
+      std::string file = cat(before, name, end);
+      if (file_exists(file)) return file;
+    }
+  }
+  return {};
+}
+
 Result<SafeTensors> SafeTensors::open(const FileRef& path) {
   if (!path.in_memory() && path.name().ends_with(".json")) return open_index(path);
   FileRef file = path;
   if (is_directory(path)) {
-    const std::string folder = path.name().back() == '/' ? path.name() : path.name() + "/";
-    file = folder + "model.safetensors";
-    const std::string index = file.name() + ".index.json";
-    if (!file_exists(file) && file_exists(index)) return open_index(index);
-    if (!file_exists(file)) {
+    const std::string found = checkpoint_in(path);
+    if (found.empty()) {
       return make_error(Code::not_found,
-                        "this folder has neither model.safetensors nor "
-                        "model.safetensors.index.json",
+                        "this folder has neither model.safetensors nor pytorch_model.bin, nor an "
+                        "index of one",
                         path);
     }
+    if (found.ends_with(".json")) return open_index(found);
+    file = found;
   }
   SafeTensors model;
   LOOM_TRY(model.add_map(file));
