@@ -26,7 +26,7 @@ std::vector<float> values_of(const SafeTensor& tensor) {
   return out;
 }
 
-// 0.5, 1.5, -2.5, 3.5, ... as the script has them; 0, 1, 2, ... for whole numbers.
+// 0.5, 1.5, -2.5, 3.5, ... as the script has them; 0, 1, 2, ... for integers.
 std::vector<float> expected(size_t from, size_t count, bool whole) {
   std::vector<float> out;
   for (size_t i = from; i < from + count; ++i) {
@@ -115,7 +115,7 @@ TEST(TorchFiles, OtherContentsAreRefusedByName) {
   }
 }
 
-// Every tensor of what is accepted lies in the file.
+// Every accepted tensor is inside the file.
 void expect_safe(std::string_view text) {
   const auto file = SafeTensors::parse(bytes_of(text), "x.pt");
   if (!file.ok()) {

@@ -85,7 +85,7 @@ class PickleReader {
     return items;
   }
 
-  // `bytes`: of the length that stands first.
+  // `bytes`: the width of the length before the text.
   Status push_text(int bytes, PickleKind kind) {
     uint64_t size = 0;
     if (bytes == 1) {
@@ -102,7 +102,7 @@ class PickleReader {
   Status push_long(uint64_t size) {
     LOOM_ASSIGN(const auto bytes, reader_.take(size, "a number"));
     int64_t value = 0;
-    if (!read_long(bytes, value)) return fault("a whole number of more than 64 bits");
+    if (!read_long(bytes, value)) return fault("an integer of more than 64 bits");
     return push_integer(value);
   }
   Status push_real() {

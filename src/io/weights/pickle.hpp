@@ -43,7 +43,7 @@ struct PickleValue {
 
 class Pickle {
  public:
-  // `calls`: whether a global of this name may stand in the file. All others are an error that
+  // `calls`: whether the file may use a global of this name. All others are an error that
   // names them. `end`: the offset after the pickle in `bytes`. `offset`: of `bytes` in the file,
   // for messages. The bytes must outlive the result. Errors: bad_file, unsupported.
   static Result<Pickle> parse(std::span<const std::byte> bytes, uint64_t offset,

@@ -120,7 +120,7 @@ class TorchReader {
   ZipDirectory directory_;
   std::map<std::string_view, const ZipEntry*> members_;
   std::string_view prefix_;  // of the names of members: "archive/"
-  // Of the stream, by key.
+  // The storages of a stream, by key.
   std::map<std::string, uint64_t> sizes_;  // in bytes
   std::map<std::string, Storage> stored_;
   std::vector<SafeTensor> tensors_;
@@ -190,7 +190,7 @@ Status TorchReader::read_stream() {
   }
   LOOM_ASSIGN(const Pickle object, next_pickle(at));
   LOOM_ASSIGN(const Pickle keys, next_pickle(at));
-  // Sizes of elements stand in the object, so it is read first for them alone.
+  // The object has the type and the size of each storage.
   for (size_t i = 0; i < object.size(); ++i) {
     const PickleValue& value = object.at(static_cast<uint32_t>(i));
     if (value.kind != PickleKind::persistent) continue;
