@@ -24,13 +24,13 @@ namespace {
 std::string small_config(const DecoderFamily& family) {
   const ConfigKeys& keys = *family.config.keys;
   const std::pair<std::string_view, int> sizes[] = {
-      {keys.hidden, 64},   {keys.inner, 128},
-      {keys.layers, 4},    {keys.heads, 4},
-      {"vocab_size", 300}, {keys.positions, 256},
-      {"head_dim", 16},    {"num_key_value_heads", family.folder.by_head ? 4 : 2}};
+      {keys.hidden, 64},   {keys.inner, 128},     {keys.layers, 4}, {keys.heads, 4},
+      {"vocab_size", 300}, {keys.positions, 256}, {"head_dim", 16}, {keys.kv_heads, 2},
+      {keys.rotary_width, 8}};
   std::string text = cat("{\"architectures\": [\"", family.hf_class, "\"], \"model_type\": \"",
                          family.model_type, "\"");
-  for (const auto& [key, value] : sizes) text += cat(", \"", key, "\": ", value);
+  for (const auto& [key, value] : sizes)
+    if (!key.empty()) text += cat(", \"", key, "\": ", value);
   return text + "}";
 }
 

@@ -10,6 +10,7 @@ namespace loom::core {
 namespace {
 
 using Sliding = ConfigRules::Sliding;
+using Nope = ConfigRules::Nope;
 
 constexpr int64_t kMaxLayers = 4096;
 constexpr int64_t kMaxWindow = int64_t{1} << 40;
@@ -60,7 +61,8 @@ struct SlidingRule {
   bool slides(int64_t i, const DecoderLayer& layer) const {
     switch (kind) {
       case Sliding::never: return false;
-      case Sliding::every: return true;
+      case Sliding::every:
+      case Sliding::listed: return true;
       case Sliding::late: return i >= number;
       case Sliding::nope: return !layer.rope;
       case Sliding::odd: return i % 2 == 0;
@@ -70,8 +72,9 @@ struct SlidingRule {
   }
 };
 
-Result<SlidingRule> read_rule(const ConfigFields& fields, Sliding kind) {
-  SlidingRule rule{kind, kind == Sliding::late ? 28 : 6};
+Result<SlidingRule> read_rule(const ConfigFields& fields, const ConfigRules& rules) {
+  const Sliding kind = rules.sliding;
+  SlidingRule rule{kind, kind == Sliding::late ? 28 : rules.pattern};
   if (kind == Sliding::late) LOOM_TRY(fields.read("max_window_layers", rule.number, 0, kMaxWindow));
   if (kind == Sliding::pattern)
     LOOM_TRY(fields.read("sliding_window_pattern", rule.number, 1, kMaxWindow));
@@ -109,7 +112,8 @@ Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, Deco
   const JsonValue* types = fields.find("layer_types");
   const bool always = rules.sliding == Sliding::odd || rules.sliding == Sliding::pattern;
   if (always && window == 0 && types == nullptr) return fields.require("sliding_window");
-  const bool differs = window > 0 || rules.nope_layers || rules.local_rope;
+  const bool full = rules.nope == Nope::full || (rules.nope == Nope::full_if_windows && window > 0);
+  const bool differs = window > 0 || full || rules.nope == Nope::listed || rules.local_rope;
   if (!differs) {
     if (types == nullptr) return {};
     return read_types(fields, *types, rules.sliding, 0, config);
@@ -119,14 +123,15 @@ Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, Deco
                                                kMaxLayers, " are supported"));
   }
   config.layers.assign(static_cast<size_t>(config.num_layers), DecoderLayer{});
-  if (rules.nope_layers) LOOM_TRY(read_nope(fields, config));
-  LOOM_ASSIGN(const SlidingRule rule, read_rule(fields, rules.sliding));
+  if (rules.nope == Nope::listed) LOOM_TRY(read_nope(fields, config));
+  LOOM_ASSIGN(const SlidingRule rule, read_rule(fields, rules));
   for (size_t i = 0; i < config.layers.size(); ++i) {
     DecoderLayer& layer = config.layers[i];
     if (rule.slides(static_cast<int64_t>(i), layer)) layer.window = window;
   }
   if (types != nullptr) LOOM_TRY(read_types(fields, *types, rules.sliding, window, config));
   for (DecoderLayer& layer : config.layers) {
+    if (full && layer.window == 0) layer.rope = false;
     // Sliding layers have their own positions even if the window has no effect.
     if (rules.local_rope && layer.window > 0) layer.rope_theta = config.rope_local_theta;
     if (layer.window >= config.max_positions) layer.window = 0;

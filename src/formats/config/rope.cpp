@@ -144,6 +144,7 @@ Status read_hf_rope(const JsonValue& json, const std::string& where, const Confi
   const JsonValue* scaling = outer.find("rope_scaling");
   const JsonValue* parameters = outer.find("rope_parameters");
   config.rope_theta = rules.rope_theta;
+  config.rope_local_theta = rules.local_theta;
   const ConfigKeys& keys = *rules.keys;
   LOOM_TRY(outer.read(keys.rope_theta, config.rope_theta, kMinTheta, kMaxTheta));
   if (rules.local_rope)

@@ -62,7 +62,8 @@ Status read_rows(const SafeTensor& tensor, const TensorPart& part, int64_t cols,
     }
     return {};
   }
-  if (part.run == 0) return SafeTensors::to_f32(tensor, part.row(first) * cols, count * cols, out);
+  if (!part.scattered())
+    return SafeTensors::to_f32(tensor, part.row(first) * cols, count * cols, out);
   for (int64_t r = 0; r < count; ++r)
     LOOM_TRY(SafeTensors::to_f32(tensor, part.row(first + r) * cols, cols, out + r * cols));
   return {};
@@ -143,7 +144,7 @@ Status HfSource::use(const Param& param, TensorUses& uses) const {
   const bool online = config.ternary_weights == TernaryWeights::online;
   if (!ternary || !online) LOOM_TRY(weight(param));  // weight() of the others would read all values
   std::optional<DecoderRole> role;
-  if (!encoder) role = decoder_piece(param).role;
+  if (!encoder) role = decoder_piece(param, config).role;
   const std::string* first = nullptr;
   const std::vector<std::string> names = names_of(part.name);
   for (const std::string& name : names) {
@@ -178,7 +179,7 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
   if (part.name.empty()) return zeros();
   std::string presence, sizes;
   if (!encoder) {
-    const DecoderRole role = decoder_piece(param).role;
+    const DecoderRole role = decoder_piece(param, config).role;
     if (tensors_.find(part.name) == nullptr) presence = presence_claim(*this, role);
     sizes = shape_claim(*this, role);
   }

@@ -10,13 +10,14 @@
 namespace loom::core::fields {
 
 namespace dense {
-inline constexpr int kIn = 0, kOut = 1, kBias = 2, kActivation = 3, kSoftCap = 4;
+inline constexpr int kIn = 0, kOut = 1, kBias = 2, kActivation = 3, kSoftCap = 4, kScale = 5;
 inline constexpr FieldDesc kFields[] = {
     {"in", FieldType::integer, 1, 1, 16777216, "", "width of the input", "input_height"},
     {"out", FieldType::integer, 1, 1, 16777216, "", "width of the output", "output_height"},
     {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
     {"soft_cap", FieldType::real, 0, 0, 1000000, "", "c: the result y becomes c tanh(y / c); 0 = none"},
+    {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of the result, before soft_cap"},
 };
 }  // namespace dense
 
@@ -158,10 +159,12 @@ inline constexpr FieldDesc kFields[] = {
 }  // namespace rms_norm
 
 namespace layer_norm {
-inline constexpr int kWidth = 0, kEps = 1;
+inline constexpr int kWidth = 0, kEps = 1, kWeight = 2, kBias = 3;
 inline constexpr FieldDesc kFields[] = {
     {"width", FieldType::integer, 1, 1, 16777216, "", "normalized width", "output_height"},
     {"eps", FieldType::real, 1e-05, 0, 1, "", "added to the variance"},
+    {"weight", FieldType::boolean, 1, 0, 1, "", "multiply by a trained weight"},
+    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
 };
 }  // namespace layer_norm
 
@@ -295,6 +298,13 @@ inline constexpr FieldDesc kFields[] = {
     {"inverse", FieldType::boolean, 0, 0, 1, "", "positions become channels"},
 };
 }  // namespace pixel_shuffle
+
+namespace residual {
+inline constexpr int kScale = 0;
+inline constexpr FieldDesc kFields[] = {
+    {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of what is added"},
+};
+}  // namespace residual
 
 namespace parallel {
 inline constexpr int kCombine = 0, kTopK = 1, kBalance = 2, kRows = 3, kCols = 4, kTargets = 5;

@@ -1,0 +1,146 @@
+"""The classes of families_check.py: their settings, and the values that are drawn for each."""
+
+from dataclasses import dataclass, field
+
+POSITIONS, LAYERS, ACTS = 96, [1, 2, 3], ["silu", "gelu", "gelu_pytorch_tanh", "relu"]
+FLAG = [False, True]
+
+
+@dataclass(frozen=True)
+class Row:
+    config: str  # class of the configuration
+    options: dict = field(default_factory=dict)  # setting: values that are drawn
+    names: dict = field(default_factory=dict)  # usual name of a size: the name of the class
+    parts: tuple = ()  # partial_rotary_factor; () means that the class has none
+    rope: str = "rope_parameters"  # or "", "width" (rotary_dim), "kinds" (by layer type)
+    square: bool = False  # head_dim is hidden_size / heads
+    head_dim: bool = False  # such a class has the setting
+    heads: str = "grouped"  # "equal": as many heads of keys and values
+    sliding: bool = False  # sliding_window and layer_types
+    refused: tuple = ()  # settings that Loom may refuse
+    multiple: int = 1  # of the count of heads
+
+
+OLD = {
+    "hidden_size": "n_embd", "intermediate_size": "n_inner", "num_hidden_layers": "n_layer",
+    "num_attention_heads": "n_head", "max_position_embeddings": "n_positions",
+    "hidden_act": "activation_function",
+}
+BIAS = {"attention_bias": FLAG}
+BIASES = {"attention_bias": FLAG, "mlp_bias": FLAG}
+RMS = {"rms_norm_eps": [1e-6, 1e-5, 1e-3]}
+LAYER = {"layer_norm_eps": [1e-6, 1e-5, 1e-3]}
+EPSILON = {"layer_norm_epsilon": [1e-6, 1e-5, 1e-3]}
+GLM = dict(options=RMS | BIAS, parts=(0.5, 1.0, 0.25))
+GRANITE = {
+    "embedding_multiplier": [0.7, 12.0, 1.0], "attention_multiplier": [0.11, 1.0, 0.3],
+    "residual_multiplier": [0.22, 1.0, 1.7], "logits_scaling": [1.0, 0.3, 6.0],
+}
+COHERE = LAYER | BIAS | {"logit_scale": [0.0625, 0.3, 2.0]}
+GPTJ = dict(names=OLD, options=EPSILON, rope="width", square=True, heads="equal")
+
+ROWS = {
+    "ArceeForCausalLM": Row("ArceeConfig", RMS | BIASES | {"hidden_act": ["relu2", "silu"]}),
+    "CodeGenForCausalLM": Row("CodeGenConfig", **GPTJ, multiple=4),
+    "CohereForCausalLM": Row("CohereConfig", COHERE | {"use_qk_norm": [False, False, True]},
+                             square=True, refused=("use_qk_norm",)),
+    "Cohere2ForCausalLM": Row("Cohere2Config", COHERE, square=True, sliding=True),
+    "Ernie4_5ForCausalLM": Row("Ernie4_5Config", RMS | {"use_bias": FLAG}),
+    "Exaone4ForCausalLM": Row("Exaone4Config", RMS, sliding=True),
+    "FalconForCausalLM": Row(
+        "FalconConfig",
+        EPSILON | {"bias": FLAG, "new_decoder_architecture": FLAG, "multi_query": FLAG,
+                   "parallel_attn": [True, True, False], "num_ln_in_parallel_attn": [None, 1, 2],
+                   "alibi": [False] * 5 + [True]},
+        names={"intermediate_size": "ffn_hidden_size", "hidden_act": "activation",
+               "num_key_value_heads": "num_kv_heads"},
+        square=True, refused=("alibi",)),
+    "GPTBigCodeForCausalLM": Row("GPTBigCodeConfig", EPSILON | {"multi_query": FLAG}, OLD, rope="",
+                                 square=True, heads="equal"),
+    "GPTJForCausalLM": Row("GPTJConfig", **GPTJ),
+    "GlmForCausalLM": Row("GlmConfig", **GLM),
+    "Glm4ForCausalLM": Row("Glm4Config", **GLM),
+    "GraniteForCausalLM": Row("GraniteConfig", RMS | BIASES | GRANITE),
+    "HeliumForCausalLM": Row("HeliumConfig", RMS | BIASES, square=True, head_dim=True),
+    "MinistralForCausalLM": Row("MinistralConfig", RMS, sliding=True),
+    "NemotronForCausalLM": Row(
+        "NemotronConfig",
+        BIASES | {"norm_eps": [1e-6, 1e-5, 1e-3], "hidden_act": ["relu2", "gelu"]},
+        parts=(0.5, 1.0, 0.25)),
+    "OlmoForCausalLM": Row("OlmoConfig", BIAS | {"clip_qkv": [None, None, 1.5]}, square=True,
+                           refused=("clip_qkv",)),
+    "SeedOssForCausalLM": Row("SeedOssConfig", RMS | BIASES | {"attention_out_bias": FLAG}),
+    "StableLmForCausalLM": Row(
+        "StableLmConfig",
+        LAYER | {"use_qkv_bias": FLAG, "use_parallel_residual": FLAG,
+                 "qk_layernorm": [False, False, True]},
+        parts=(0.25, 0.5, 1.0), square=True, refused=("qk_layernorm",)),
+}
+
+
+def rope_values(row, r):
+    values = {"rope_type": "default", "rope_theta": r.choice([50.0, 500.0, 1e4])}
+    if row.parts:
+        values["partial_rotary_factor"] = r.choice(row.parts)
+    kind = r.choice(["default", "default", "linear", "llama3"])
+    if kind != "default":
+        values.update(rope_type=kind, factor=r.choice([2.0, 4.0]))
+    if kind == "llama3":
+        values.update(low_freq_factor=1.0, high_freq_factor=4.0,
+                      original_max_position_embeddings=32)
+    return values
+
+
+def sizes(row, r):
+    groups = r.choice([1, 2, 3])
+    share = 1 if row.heads == "equal" else r.choice([1, 2, 3])
+    heads, dim = groups * share * row.multiple, r.choice([8, 16])
+    return {
+        "hidden_size": heads * (dim if row.square else r.choice([6, 8, 12])),
+        "intermediate_size": r.choice([20, 36, 52]),
+        "num_hidden_layers": r.choice(LAYERS) + (2 if row.sliding else 0),
+        "num_attention_heads": heads,
+        "num_key_value_heads": groups * row.multiple,
+        "head_dim": dim,
+        "vocab_size": r.choice([64, 97]),
+        "max_position_embeddings": POSITIONS,
+        "hidden_act": r.choice(ACTS),
+        "tie_word_embeddings": r.choice(FLAG),
+        "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+    }
+
+
+def draw(name, r):
+    """The settings of a random configuration of a class."""
+    row = ROWS[name]
+    values = sizes(row, r)
+    if row.square and not row.head_dim:
+        del values["head_dim"]
+    if row.heads == "equal":
+        del values["num_key_value_heads"]
+    if name in ("GPTJForCausalLM", "CodeGenForCausalLM"):
+        values["tie_word_embeddings"] = False
+        values["rotary_dim"] = r.choice([4, 8])
+    if row.rope == "rope_parameters":
+        values["rope_parameters"] = rope_values(row, r)
+    if row.sliding:
+        values["sliding_window"] = r.choice([3, 7, 100])
+        kinds = ["sliding_attention", "full_attention"]
+        if r.random() < 0.5:
+            values["layer_types"] = [r.choice(kinds) for _ in range(values["num_hidden_layers"])]
+    values.update({key: r.choice(choices) for key, choices in row.options.items()})
+    if name == "FalconForCausalLM":
+        falcon(values)
+    return {row.names.get(key, key): value for key, value in values.items()}
+
+
+def falcon(values):
+    """The combinations that transformers runs."""
+    if values["new_decoder_architecture"]:
+        values["parallel_attn"] = True
+    elif values["num_ln_in_parallel_attn"] == 2:
+        values["num_ln_in_parallel_attn"] = None
+    if not values["parallel_attn"]:
+        values["num_ln_in_parallel_attn"] = None
+    if not values["new_decoder_architecture"]:
+        values["num_key_value_heads"] = values["num_attention_heads"]
