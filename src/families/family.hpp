@@ -23,6 +23,7 @@ struct ConfigKeys {
   std::string_view kv_heads = "num_key_value_heads";
   std::string_view positions = "max_position_embeddings", eps = "rms_norm_eps";
   std::string_view rope_theta = "rope_theta", rotary_part = "partial_rotary_factor";
+  std::string_view window = "sliding_window";
   std::string_view rotary_width = {};  // rotated values per head, instead of all `rope` settings
   std::string_view table_width = {};   // of the embedding, if it may differ from the hidden one
 };
@@ -63,8 +64,9 @@ struct ConfigRules {
   // Which layers have a sliding window without layer_types. never: not supported by the class;
   // every: all, or none; listed: all without layer_types; late: from max_window_layers on; nope:
   // those without rotary positions; odd: the first, the third, ...; pattern: all except each
-  // sliding_window_pattern-th.
-  enum class Sliding : uint8_t { never, every, listed, late, nope, odd, pattern };
+  // sliding_window_pattern-th; first: all except the first of each `pattern`; runs: those that
+  // attention_types calls local.
+  enum class Sliding : uint8_t { never, every, listed, late, nope, odd, pattern, first, runs };
   // Which layers have no rotary positions. listed: those of no_rope_layers; full: those without a
   // window; full_if_windows: the same if sliding_window is set.
   enum class Nope : uint8_t { never, listed, full, full_if_windows };
@@ -77,10 +79,11 @@ struct ConfigRules {
   bool norm_biases = true;         // of LayerNorm
   bool unit_offset_norms = false;  // norms store w of (1 + w)
   bool qk_norm = false;
-  bool sub_norms = false;   // before the last projections of attention and MLP
-  bool pre_norms = true;    // before attention and MLP
-  bool post_norms = false;  // after attention and MLP
-  bool gated = true;        // the MLP has a gate
+  bool sub_norms = false;                // before the last projections of attention and MLP
+  bool pre_norms = true;                 // before attention and MLP
+  bool post_norms = false;               // after attention and MLP
+  std::string_view post_norms_key = {};  // setting of that
+  bool gated = true;                     // the MLP has a gate
   ResidualKind residual = ResidualKind::serial;
   std::string_view parallel_key = {};  // setting; false makes the residual serial
   bool parallel = true;                // when that is absent
@@ -102,6 +105,7 @@ struct ConfigRules {
   double rms_norm_eps = 1e-6;             // when absent
   bool tied = false;                      // tie_word_embeddings when absent
   bool scaled_embedding = false;          // by sqrt(hidden_size)
+  std::string_view scaled_embedding_key = {};  // setting of that
 
   // Positions.
   bool learned_positions = false;
@@ -110,6 +114,7 @@ struct ConfigRules {
   bool local_rope = false;      // sliding layers have their own rotary positions
   Nope nope = Nope::never;
   double rope_theta = 10000;   // when absent
+  bool rope_required = false;  // without rope_parameters the class has a scaling of its own
   double local_theta = 10000;  // of sliding layers with their own positions, when absent
 
   // Windows.
@@ -123,6 +128,7 @@ struct ConfigRules {
   std::string_view act = "silu";     // when absent
   std::string_view gelu_means = {};  // the activation that the class uses if a file says gelu
   // Factors of the embedding, of scores, of what a block adds, and of logits; a divisor of logits.
+  // The value 0 is none. Scores without a factor are divided by sqrt(head_dim).
   Setting<double> embedding_factor = {}, score_factor = {}, residual_factor = {};
   Setting<double> logit_factor = {}, logit_divisor = {};
   // query_pre_attn_scalar when absent; 0 means that scores are always divided by sqrt(head_dim)

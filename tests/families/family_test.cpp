@@ -24,13 +24,16 @@ namespace {
 std::string small_config(const DecoderFamily& family) {
   const ConfigKeys& keys = *family.config.keys;
   const std::pair<std::string_view, int> sizes[] = {
-      {keys.hidden, 64},   {keys.inner, 128},     {keys.layers, 4}, {keys.heads, 4},
-      {"vocab_size", 300}, {keys.positions, 256}, {"head_dim", 16}, {keys.kv_heads, 2},
-      {keys.rotary_width, 8}};
+      {keys.hidden, 64}, {keys.inner, 128},   {keys.layers, 4},
+      {keys.heads, 4},   {"vocab_size", 300}, {keys.positions, 256},
+      {"head_dim", 16},  {keys.kv_heads, 2},  {keys.rotary_width, 8}};
   std::string text = cat("{\"architectures\": [\"", family.hf_class, "\"], \"model_type\": \"",
                          family.model_type, "\"");
   for (const auto& [key, value] : sizes)
     if (!key.empty()) text += cat(", \"", key, "\": ", value);
+  if (family.config.rope_required) text += R"(, "rope_parameters": {"rope_type": "default"})";
+  if (family.config.sliding == ConfigRules::Sliding::runs)
+    text += R"(, "attention_types": [[["global", "local"], 2]])";
   return text + "}";
 }
 

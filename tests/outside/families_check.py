@@ -47,6 +47,11 @@ def fill(model, seed):
 def make_model(name, values, seed, folder):
     row = ROWS[name]
     config = getattr(transformers, row.config)(**values)
+    if row.outer:
+        tied = values["tie_word_embeddings"]
+        text = config.to_dict() if row.outer.startswith("Qwen") else config
+        config = getattr(transformers, row.outer)(
+            text_config=text, vision_config=row.vision, tie_word_embeddings=tied)
     config._attn_implementation = "eager"
     model = getattr(transformers, name)(config).float().eval()
     fill(model, seed)

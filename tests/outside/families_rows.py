@@ -16,9 +16,12 @@ class Row:
     square: bool = False  # head_dim is hidden_size / heads
     head_dim: bool = False  # such a class has the setting
     heads: str = "grouped"  # "equal": as many heads of keys and values
-    sliding: bool = False  # sliding_window and layer_types
+    sliding: str = ""  # "types": sliding_window and layer_types; "plain": sliding_window alone;
+    # "switch": "types" with use_sliding_window
     refused: tuple = ()  # settings that Loom may refuse
     multiple: int = 1  # of the count of heads
+    outer: str = ""  # the configuration that has this one as text_config
+    vision: dict = field(default_factory=dict)  # of the outer one
 
 
 OLD = {
@@ -39,14 +42,28 @@ GRANITE = {
 COHERE = LAYER | BIAS | {"logit_scale": [0.0625, 0.3, 2.0]}
 GPTJ = dict(names=OLD, options=EPSILON, rope="width", square=True, heads="equal")
 
+GEMMA = {"query_pre_attn_scalar": [8, 20], "hidden_activation": ["gelu_pytorch_tanh", "gelu"],
+         "final_logit_softcapping": [None, 3.0, 30.0],
+         "attn_logit_softcapping": [None, 1.5, 50.0]}
+
+GEMMA3 = RMS | {key: GEMMA[key] for key in GEMMA if key != "attn_logit_softcapping"}
+TOWER = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1,
+         "num_attention_heads": 2, "image_size": 16, "patch_size": 8}
+CLIP = TOWER | {"model_type": "clip_vision_model"}
+SIGLIP = TOWER | {"model_type": "siglip_vision_model"}
+QWEN = {"depth": 1, "num_heads": 2, "patch_size": 4}
+
 ROWS = {
     "ArceeForCausalLM": Row("ArceeConfig", RMS | BIASES | {"hidden_act": ["relu2", "silu"]}),
+    "BioGptForCausalLM": Row("BioGptConfig", LAYER | {"scale_embedding": FLAG}, rope="",
+                             square=True, heads="equal"),
     "CodeGenForCausalLM": Row("CodeGenConfig", **GPTJ, multiple=4),
     "CohereForCausalLM": Row("CohereConfig", COHERE | {"use_qk_norm": [False, False, True]},
                              square=True, refused=("use_qk_norm",)),
-    "Cohere2ForCausalLM": Row("Cohere2Config", COHERE, square=True, sliding=True),
+    "Cohere2ForCausalLM": Row("Cohere2Config", COHERE, square=True, sliding="types"),
+    "CwmForCausalLM": Row("CwmConfig", RMS | {"mlp_bias": FLAG}, sliding="types"),
     "Ernie4_5ForCausalLM": Row("Ernie4_5Config", RMS | {"use_bias": FLAG}),
-    "Exaone4ForCausalLM": Row("Exaone4Config", RMS, sliding=True),
+    "Exaone4ForCausalLM": Row("Exaone4Config", RMS, sliding="types"),
     "FalconForCausalLM": Row(
         "FalconConfig",
         EPSILON | {"bias": FLAG, "new_decoder_architecture": FLAG, "multi_query": FLAG,
@@ -57,12 +74,23 @@ ROWS = {
         square=True, refused=("alibi",)),
     "GPTBigCodeForCausalLM": Row("GPTBigCodeConfig", EPSILON | {"multi_query": FLAG}, OLD, rope="",
                                  square=True, heads="equal"),
+    "GPTNeoForCausalLM": Row(
+        "GPTNeoConfig", EPSILON | {"window_size": [3, 7, 200]},
+        names=OLD | {"hidden_size": "hidden_size", "intermediate_size": "intermediate_size",
+                     "num_hidden_layers": "num_layers", "num_attention_heads": "num_heads",
+                     "max_position_embeddings": "max_position_embeddings"},
+        rope="", square=True, heads="equal"),
     "GPTJForCausalLM": Row("GPTJConfig", **GPTJ),
     "GlmForCausalLM": Row("GlmConfig", **GLM),
     "Glm4ForCausalLM": Row("Glm4Config", **GLM),
     "GraniteForCausalLM": Row("GraniteConfig", RMS | BIASES | GRANITE),
     "HeliumForCausalLM": Row("HeliumConfig", RMS | BIASES, square=True, head_dim=True),
-    "MinistralForCausalLM": Row("MinistralConfig", RMS, sliding=True),
+    "HyperCLOVAXForCausalLM": Row(
+        "HyperCLOVAXConfig",
+        RMS | BIASES | GRANITE | {"attention_multiplier": [None, 0.2, 1.0],
+                                  "use_post_norm": FLAG}),
+    "Jais2ForCausalLM": Row("Jais2Config", LAYER | BIASES | {"hidden_act": ["relu2", "gelu"]}),
+    "MinistralForCausalLM": Row("MinistralConfig", RMS, sliding="types"),
     "NemotronForCausalLM": Row(
         "NemotronConfig",
         BIASES | {"norm_eps": [1e-6, 1e-5, 1e-3], "hidden_act": ["relu2", "gelu"]},
@@ -75,6 +103,53 @@ ROWS = {
         LAYER | {"use_qkv_bias": FLAG, "use_parallel_residual": FLAG,
                  "qk_layernorm": [False, False, True]},
         parts=(0.25, 0.5, 1.0), square=True, refused=("qk_layernorm",)),
+    "VaultGemmaForCausalLM": Row("VaultGemmaConfig", RMS | BIAS | GEMMA, sliding="types"),
+    "GPT2LMHeadModel": Row("GPT2Config", EPSILON, OLD, rope="", square=True, heads="equal"),
+    "GPTNeoXForCausalLM": Row("GPTNeoXConfig", LAYER | {"use_parallel_residual": FLAG},
+                              parts=(0.25, 0.5, 1.0), square=True, heads="equal"),
+    "GemmaForCausalLM": Row("GemmaConfig", RMS | BIAS),
+    "Gemma2ForCausalLM": Row("Gemma2Config", RMS | BIAS | GEMMA, sliding="types"),
+    "Gemma3ForCausalLM": Row("Gemma3TextConfig", GEMMA3, sliding="types", rope="kinds"),
+    "LlamaForCausalLM": Row("LlamaConfig", RMS | BIASES),
+    "MistralForCausalLM": Row("MistralConfig", RMS, sliding="plain"),
+    "OPTForCausalLM": Row("OPTConfig", names={"intermediate_size": "ffn_dim",
+                                              "hidden_act": "activation_function"},
+                          rope="", square=True, heads="equal"),
+    "PhiForCausalLM": Row("PhiConfig", LAYER | {"tie_word_embeddings": [False]},
+                          parts=(0.5, 1.0), square=True),
+    "Phi3ForCausalLM": Row("Phi3Config", RMS, parts=(0.5, 1.0), square=True, sliding="plain"),
+    "Qwen2ForCausalLM": Row("Qwen2Config", RMS, square=True, sliding="switch"),
+    "Qwen3ForCausalLM": Row("Qwen3Config", RMS | BIAS, sliding="switch"),
+    "SmolLM3ForCausalLM": Row("SmolLM3Config", RMS | BIASES | {"no_rope_layer_interval": [2, 3]},
+                              square=True, sliding="switch"),
+    "Starcoder2ForCausalLM": Row("Starcoder2Config", {"norm_epsilon": [1e-5, 1e-3]}, square=True,
+                                 sliding="plain"),
+    # The language models of multimodal classes.
+    "AyaVisionForConditionalGeneration": Row("Cohere2Config", COHERE, square=True,
+                                             sliding="types", outer="AyaVisionConfig",
+                                             vision=SIGLIP),
+    "Gemma3ForConditionalGeneration": Row("Gemma3TextConfig", GEMMA3, sliding="types",
+                                          rope="kinds", outer="Gemma3Config", vision=SIGLIP),
+    "InternVLForConditionalGeneration": Row(
+        "Qwen2Config", RMS, square=True, outer="InternVLConfig",
+        vision=TOWER | {"model_type": "internvl_vision"}),
+    "LlavaForConditionalGeneration": Row("LlamaConfig", RMS | BIASES, outer="LlavaConfig",
+                                         vision=CLIP),
+    "LlavaNextForConditionalGeneration": Row("MistralConfig", RMS, sliding="plain",
+                                             outer="LlavaNextConfig", vision=CLIP),
+    "LlavaOnevisionForConditionalGeneration": Row("Qwen2Config", RMS, square=True,
+                                                  outer="LlavaOnevisionConfig", vision=SIGLIP),
+    "Mistral3ForConditionalGeneration": Row("MistralConfig", RMS, outer="Mistral3Config",
+                                            vision=TOWER | {"model_type": "pixtral"}),
+    "Qwen2VLForConditionalGeneration": Row(
+        "Qwen2VLTextConfig", RMS, square=True, outer="Qwen2VLConfig",
+        vision=QWEN | {"embed_dim": 16, "hidden_size": 16}),
+    "Qwen2_5_VLForConditionalGeneration": Row(
+        "Qwen2_5_VLTextConfig", RMS, square=True, outer="Qwen2_5_VLConfig",
+        vision=QWEN | {"hidden_size": 16, "out_hidden_size": 16, "intermediate_size": 16}),
+    "Qwen3VLForConditionalGeneration": Row(
+        "Qwen3VLTextConfig", RMS | BIAS, outer="Qwen3VLConfig",
+        vision=QWEN | {"hidden_size": 16, "out_hidden_size": 16, "intermediate_size": 16}),
 }
 
 
@@ -110,6 +185,21 @@ def sizes(row, r):
     }
 
 
+def windows(row, values, r):
+    layers = values["num_hidden_layers"]
+    values["sliding_window"] = r.choice([3, 7, 100])
+    if row.sliding == "plain":
+        return
+    if row.sliding == "switch":
+        values["use_sliding_window"] = r.choice(FLAG)
+        values["max_window_layers"] = r.choice([0, 1, 9])
+        if not values["use_sliding_window"]:
+            return
+    kinds = ["sliding_attention", "full_attention"]
+    if r.random() < 0.5:
+        values["layer_types"] = [r.choice(kinds) for _ in range(layers)]
+
+
 def draw(name, r):
     """The settings of a random configuration of a class."""
     row = ROWS[name]
@@ -123,12 +213,17 @@ def draw(name, r):
         values["rotary_dim"] = r.choice([4, 8])
     if row.rope == "rope_parameters":
         values["rope_parameters"] = rope_values(row, r)
+    if row.rope == "kinds":
+        values["rope_parameters"] = {
+            "full_attention": rope_values(row, r),
+            "sliding_attention": {"rope_type": "default", "rope_theta": r.choice([50.0, 1e4])}}
     if row.sliding:
-        values["sliding_window"] = r.choice([3, 7, 100])
-        kinds = ["sliding_attention", "full_attention"]
-        if r.random() < 0.5:
-            values["layer_types"] = [r.choice(kinds) for _ in range(values["num_hidden_layers"])]
+        windows(row, values, r)
     values.update({key: r.choice(choices) for key, choices in row.options.items()})
+    if name == "GPTNeoForCausalLM":
+        layers = values["num_hidden_layers"]
+        kinds = [r.choice(["global", "local"]) for _ in range(layers)]
+        values["attention_types"] = r.choice([[[kinds, 1]], [[["local"], layers]]])
     if name == "FalconForCausalLM":
         falcon(values)
     return {row.names.get(key, key): value for key, value in values.items()}

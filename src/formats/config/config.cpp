@@ -175,6 +175,7 @@ Status take_structure(const ConfigFields& fields, const ConfigRules& rules, Deco
   config.sub_norms = rules.sub_norms;
   config.pre_norms = rules.pre_norms;
   config.post_norms = rules.post_norms;
+  if (!rules.post_norms_key.empty()) LOOM_TRY(fields.read(rules.post_norms_key, config.post_norms));
   config.unit_offset_norms = rules.unit_offset_norms;
   const bool square = config.num_heads * config.head_dim == config.hidden_size;
   if (square || (!rules.square && !config.sub_norms)) return {};
@@ -225,9 +226,8 @@ Status read_cap(const ConfigFields& fields, std::string_view key, double absent,
 }
 
 Status read_factor(const ConfigFields& fields, const Setting<double>& rule, double& out) {
-  if (rule.key.empty()) return {};
-  out = rule.value;
-  return fields.read(rule.key, out, 1e-6, 1e6);
+  if (rule.value != 0) out = rule.value;
+  return rule.key.empty() ? Status() : fields.read(rule.key, out, 1e-6, 1e6);
 }
 
 // Reads the factors of a class that has them as settings.
@@ -247,7 +247,10 @@ Status read_factors(const ConfigFields& fields, const ConfigRules& rules, Decode
 Status read_scales(const ConfigFields& fields, const DecoderFamily& family, DecoderConfig& config) {
   const ConfigRules& rules = family.config;
   LOOM_TRY(read_factors(fields, rules, config));
-  if (rules.scaled_embedding) {
+  bool scaled = rules.scaled_embedding;
+  if (!rules.scaled_embedding_key.empty())
+    LOOM_TRY(fields.read(rules.scaled_embedding_key, scaled));
+  if (scaled) {
     config.embedding_scale = __builtin_sqrt(static_cast<double>(config.hidden_size));
   }
   if (rules.query_scalar > 0) {

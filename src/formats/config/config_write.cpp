@@ -82,6 +82,11 @@ void add_scales(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) 
   const auto add = [&](const Setting<double>& setting, double value) {
     if (!setting.key.empty()) out.add(std::string(setting.key), JsonValue::real(value));
   };
+  const auto add_flag = [&](std::string_view key, bool value) {
+    if (!key.empty()) out.add(std::string(key), JsonValue::boolean(value));
+  };
+  add_flag(row.scaled_embedding_key, c.embedding_scale != 1);
+  add_flag(row.post_norms_key, c.post_norms);
   add(row.embedding_factor, c.embedding_scale);
   add(row.score_factor,
       c.attention_scale > 0 ? c.attention_scale : inverse_root(static_cast<double>(c.head_dim)));
@@ -140,7 +145,8 @@ class SlidingLayers {
   bool any() const { return any_; }
   // sliding_window; 0: null. If no layer has one, a window without effect.
   int64_t window() const {
-    const bool needed = any_ || (row_.nope == Nope::full_if_windows && nope_);
+    const bool always = row_.sliding == Sliding::runs;
+    const bool needed = any_ || always || (row_.nope == Nope::full_if_windows && nope_);
     return needed && window_ == 0 ? c_.max_positions : window_;
   }
 
@@ -156,7 +162,7 @@ void add_layers(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) 
   const SlidingLayers layers(c, row);
   const int64_t window = layers.window();
   if (row.window_switch) out.add("use_sliding_window", JsonValue::boolean(layers.any()));
-  out.add("sliding_window", window > 0 ? JsonValue::integer(window) : JsonValue());
+  out.add(std::string(row.keys->window), window > 0 ? JsonValue::integer(window) : JsonValue());
   if (row.nope == Nope::listed) {
     JsonValue list = JsonValue::array();
     for (int64_t i = 0; i < c.num_layers; ++i)
@@ -164,10 +170,14 @@ void add_layers(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) 
     out.add("no_rope_layers", std::move(list));
   }
   if (row.sliding == Sliding::every) return;
+  const bool runs = row.sliding == Sliding::runs;
   JsonValue types = JsonValue::array();
   for (int64_t i = 0; i < c.num_layers; ++i)
-    types.push(JsonValue::string(layers.slides(i) ? "sliding_attention" : "full_attention"));
-  out.add("layer_types", std::move(types));
+    types.push(JsonValue::string(layers.slides(i) ? (runs ? "local" : "sliding_attention")
+                                                  : (runs ? "global" : "full_attention")));
+  if (!runs) return out.add("layer_types", std::move(types));
+  JsonValue once = JsonValue::array({std::move(types), JsonValue::integer(1)});
+  out.add("attention_types", JsonValue::array({std::move(once)}));
 }
 
 // Loom has no padding token. Classes of transformers have a default one, and do not open if it is

@@ -28,8 +28,9 @@ Status read_window(const ConfigFields& fields, const ConfigRules& rules, int64_t
   bool counts = !rules.window_switch;
   if (rules.window_switch) LOOM_TRY(fields.read("use_sliding_window", counts));
   if (!counts) return {};
-  if (!fields.has_key("sliding_window")) window = rules.window;
-  return fields.read("sliding_window", window, 1, kMaxWindow);
+  const std::string_view key = rules.keys->window;
+  if (!fields.has_key(key)) window = rules.window;
+  return fields.read(key, window, 1, kMaxWindow);
 }
 
 // Layers without rotary positions: a list of 0 and 1, or each n-th layer.
@@ -54,19 +55,45 @@ Status read_nope(const ConfigFields& fields, DecoderConfig& config) {
   return {};
 }
 
+// attention_types: runs of [names, count], each name "global" or "local".
+Status read_runs(const ConfigFields& fields, int64_t window, DecoderConfig& config) {
+  constexpr std::string_view kKey = "attention_types";
+  LOOM_TRY(fields.require(kKey));
+  size_t layer = 0;
+  for (const JsonValue& run : fields.find(kKey)->elements()) {
+    const auto& pair = run.elements();
+    const auto count = pair.size() == 2 ? pair[1].as_int(kKey) : Result<int64_t>(-1);
+    if (!count.ok() || *count < 0 || *count > config.num_layers)
+      return fields.bad(kKey, "expected runs of names and a count");
+    for (int64_t i = 0; i < *count; ++i) {
+      for (const JsonValue& name : pair[0].elements()) {
+        const bool local = name.text() == "local";
+        if (layer == config.layers.size() || (!local && name.text() != "global"))
+          return fields.bad(
+              kKey, cat("expected global or local for each of ", config.num_layers, " layers"));
+        config.layers[layer++].window = local ? window : 0;
+      }
+    }
+  }
+  if (layer == config.layers.size()) return {};
+  return fields.bad(kKey, cat("has ", layer, " names for ", config.num_layers, " layers"));
+}
+
 // Whether layer `i` has a window by the rule of the class.
 struct SlidingRule {
   Sliding kind;
   int64_t number;  // max_window_layers or sliding_window_pattern
   bool slides(int64_t i, const DecoderLayer& layer) const {
     switch (kind) {
-      case Sliding::never: return false;
+      case Sliding::never:
+      case Sliding::runs: return false;
       case Sliding::every:
       case Sliding::listed: return true;
       case Sliding::late: return i >= number;
       case Sliding::nope: return !layer.rope;
       case Sliding::odd: return i % 2 == 0;
       case Sliding::pattern: return (i + 1) % number != 0;
+      case Sliding::first: return i % number != 0;
     }
     return false;
   }
@@ -110,8 +137,9 @@ Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, Deco
   int64_t window = 0;
   LOOM_TRY(read_window(fields, rules, window));
   const JsonValue* types = fields.find("layer_types");
-  const bool always = rules.sliding == Sliding::odd || rules.sliding == Sliding::pattern;
-  if (always && window == 0 && types == nullptr) return fields.require("sliding_window");
+  const bool always = rules.sliding == Sliding::odd || rules.sliding == Sliding::pattern ||
+                      rules.sliding == Sliding::first || rules.sliding == Sliding::runs;
+  if (always && window == 0 && types == nullptr) return fields.require(rules.keys->window);
   const bool full = rules.nope == Nope::full || (rules.nope == Nope::full_if_windows && window > 0);
   const bool differs = window > 0 || full || rules.nope == Nope::listed || rules.local_rope;
   if (!differs) {
@@ -129,6 +157,7 @@ Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, Deco
     DecoderLayer& layer = config.layers[i];
     if (rule.slides(static_cast<int64_t>(i), layer)) layer.window = window;
   }
+  if (rules.sliding == Sliding::runs) LOOM_TRY(read_runs(fields, window, config));
   if (types != nullptr) LOOM_TRY(read_types(fields, *types, rules.sliding, window, config));
   for (DecoderLayer& layer : config.layers) {
     if (full && layer.window == 0) layer.rope = false;

@@ -48,6 +48,7 @@ std::string_view bias_field(const ModelSource& source, Role owner) {
 bool is_constant(std::string_view in_block) {
   return in_block.ends_with("rotary_emb.inv_freq") || in_block == "attn.bias" ||
          in_block == "attn.masked_bias" || in_block == "attn.causal_mask" ||
+         in_block == "attn.attention.bias" || in_block == "attn.attention.masked_bias" ||
          in_block == "attention.bias" || in_block == "attention.masked_bias";
 }
 

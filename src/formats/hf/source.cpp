@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "formats/config/encoder.hpp"
 #include "formats/config/text.hpp"
+#include "formats/config/text_config.hpp"
 #include "formats/hf/config_notes.hpp"
 #include "formats/hf/encoder_names.hpp"
 #include "formats/hf/folder_check.hpp"
@@ -86,12 +87,15 @@ class HfSource : public ModelSource {
   }
 
   SafeTensors tensors_;
+  bool multimodal_ = false;  // the folder has more than the language model
 };
 
 Status HfSource::open(const std::string& folder) {
   path = folder;
   const std::string config_path = folder + "/config.json";
-  LOOM_ASSIGN(config_json, read_file(config_path));
+  LOOM_ASSIGN(const std::string text, read_file(config_path));
+  config_json = text_config_json(text);
+  multimodal_ = config_json != text;
   LOOM_ASSIGN(generation_json, read_if_there(folder + "/generation_config.json"));
   LOOM_TRY(read_model_config(config_path, *this));
   LOOM_TRY(read_hf_text(folder, *this));
@@ -99,6 +103,8 @@ Status HfSource::open(const std::string& folder) {
   LOOM_ASSIGN(tensors_, SafeTensors::open(folder));
   LOOM_TRY(check_hf_sizes(*this));
   notes = hf_config_notes(*this);
+  if (multimodal_)
+    notes.push_back(cat("only the language model is read, as ", config.architecture));
   const std::string index = "model.safetensors.index.json";
   if (tensors_.files().size() == 1 && file_exists(folder + "/model.safetensors") &&
       file_exists(cat(folder, "/", index)))
@@ -113,6 +119,10 @@ std::vector<std::string> HfSource::names_of(const std::string& name) const {
   if (!encoder) {
     const std::string other = hf_other_name(name, config);
     if (!other.empty()) names.push_back(other);
+    if (!multimodal_) return names;
+    const bool body = name.starts_with("model.");
+    if (body) names.push_back(cat("model.language_model.", name.substr(6)));
+    names.push_back(cat("language_model.", name));
     return names;
   }
   names.push_back(hf_encoder_prefix(*encoder) + name);

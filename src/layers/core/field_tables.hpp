@@ -17,7 +17,7 @@ inline constexpr FieldDesc kFields[] = {
     {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
     {"soft_cap", FieldType::real, 0, 0, 1000000, "", "c: the result y becomes c tanh(y / c); 0 = none"},
-    {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of the result, before soft_cap"},
+    {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of the result, before soft_cap", "", true},
 };
 }  // namespace dense
 
@@ -163,8 +163,8 @@ inline constexpr int kWidth = 0, kEps = 1, kWeight = 2, kBias = 3;
 inline constexpr FieldDesc kFields[] = {
     {"width", FieldType::integer, 1, 1, 16777216, "", "normalized width", "output_height"},
     {"eps", FieldType::real, 1e-05, 0, 1, "", "added to the variance"},
-    {"weight", FieldType::boolean, 1, 0, 1, "", "multiply by a trained weight"},
-    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
+    {"weight", FieldType::boolean, 1, 0, 1, "", "multiply by a trained weight", "", true},
+    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias", "", true},
 };
 }  // namespace layer_norm
 
@@ -302,7 +302,7 @@ inline constexpr FieldDesc kFields[] = {
 namespace residual {
 inline constexpr int kScale = 0;
 inline constexpr FieldDesc kFields[] = {
-    {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of what is added"},
+    {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of what is added", "", true},
 };
 }  // namespace residual
 
