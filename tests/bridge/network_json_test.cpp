@@ -226,11 +226,13 @@ const BadNetwork kBadLayers[] = {
     {R"("type":"Dense","activation":null)",
      "at byte 61: layers[0].activation: expected a string, found null"},
     {R"("type":"Dense","width":3)",
-     "at byte 56: layers[0].width: unknown key; Dense has in, out, bias, activation, soft_cap, scale"},
+     "at byte 56: layers[0].width: unknown key; Dense has in, out, bias, activation, soft_cap, "
+     "scale"},
     {R"("type":"Dense","in":3,"input_height":3)",
      "at byte 70: layers[0].input_height: 'in' is given twice"},
     {R"("type":"Dense","children":[])",
-     "at byte 59: layers[0].children: unknown key; Dense has in, out, bias, activation, soft_cap, scale"},
+     "at byte 59: layers[0].children: unknown key; Dense has in, out, bias, activation, soft_cap, "
+     "scale"},
     {R"("type":"Dense","disabled":0)",
      "at byte 59: layers[0].disabled: expected true or false, found 0"},
     {R"("type":"Dense","at":[0,0,0,0])",

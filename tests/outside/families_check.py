@@ -121,9 +121,12 @@ def check(args, name, number, work):
     r = random.Random(f"{name} {args.seed} {number}")
     values = draw(name, r)
     folder = os.path.join(work, f"{name}-{number}")
-    model = make_model(name, values, number, folder)
     ids = [r.randrange(3, values["vocab_size"]) for _ in range(PROMPT)]
-    wrong, message = compare(args.runner, model, folder, ids)
+    try:
+        model = make_model(name, values, number, folder)
+        wrong, message = compare(args.runner, model, folder, ids)
+    except Exception as error:  # of transformers
+        wrong, message = f"{type(error).__name__}: {str(error)[:200]}", ""
     if wrong is None and any(key in message for key in ROWS[name].refused):
         wrong, state = "", "refused"
     elif wrong is None:
@@ -134,7 +137,7 @@ def check(args, name, number, work):
         shown = json.dumps({k: v for k, v in values.items()}, default=str)
         print(f"{state} {name} {number}: {wrong or message} | {shown}", flush=True)
     if state != "wrong":
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(folder + "-again", ignore_errors=True)
     return state
 

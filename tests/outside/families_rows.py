@@ -12,7 +12,9 @@ class Row:
     options: dict = field(default_factory=dict)  # setting: values that are drawn
     names: dict = field(default_factory=dict)  # usual name of a size: the name of the class
     parts: tuple = ()  # partial_rotary_factor; () means that the class has none
-    rope: str = "rope_parameters"  # or "", "width" (rotary_dim), "kinds" (by layer type)
+    # rope_parameters, or "": none; "plain": without scaling; "width": rotary_dim; "kinds": by layer
+    # type; "axes": with mrope_section
+    rope: str = "rope_parameters"
     square: bool = False  # head_dim is hidden_size / heads
     head_dim: bool = False  # such a class has the setting
     heads: str = "grouped"  # "equal": as many heads of keys and values
@@ -117,7 +119,8 @@ ROWS = {
                           rope="", square=True, heads="equal"),
     "PhiForCausalLM": Row("PhiConfig", LAYER | {"tie_word_embeddings": [False]},
                           parts=(0.5, 1.0), square=True),
-    "Phi3ForCausalLM": Row("Phi3Config", RMS, parts=(0.5, 1.0), square=True, sliding="plain"),
+    "Phi3ForCausalLM": Row("Phi3Config", RMS, rope="plain", parts=(0.5, 1.0), square=True,
+                           sliding="plain"),
     "Qwen2ForCausalLM": Row("Qwen2Config", RMS, square=True, sliding="switch"),
     "Qwen3ForCausalLM": Row("Qwen3Config", RMS | BIAS, sliding="switch"),
     "SmolLM3ForCausalLM": Row("SmolLM3Config", RMS | BIASES | {"no_rope_layer_interval": [2, 3]},
@@ -125,9 +128,6 @@ ROWS = {
     "Starcoder2ForCausalLM": Row("Starcoder2Config", {"norm_epsilon": [1e-5, 1e-3]}, square=True,
                                  sliding="plain"),
     # The language models of multimodal classes.
-    "AyaVisionForConditionalGeneration": Row("Cohere2Config", COHERE, square=True,
-                                             sliding="types", outer="AyaVisionConfig",
-                                             vision=SIGLIP),
     "Gemma3ForConditionalGeneration": Row("Gemma3TextConfig", GEMMA3, sliding="types",
                                           rope="kinds", outer="Gemma3Config", vision=SIGLIP),
     "InternVLForConditionalGeneration": Row(
@@ -142,10 +142,10 @@ ROWS = {
     "Mistral3ForConditionalGeneration": Row("MistralConfig", RMS, outer="Mistral3Config",
                                             vision=TOWER | {"model_type": "pixtral"}),
     "Qwen2VLForConditionalGeneration": Row(
-        "Qwen2VLTextConfig", RMS, square=True, outer="Qwen2VLConfig",
+        "Qwen2VLTextConfig", RMS, rope="axes", square=True, outer="Qwen2VLConfig",
         vision=QWEN | {"embed_dim": 16, "hidden_size": 16}),
     "Qwen2_5_VLForConditionalGeneration": Row(
-        "Qwen2_5_VLTextConfig", RMS, square=True, outer="Qwen2_5_VLConfig",
+        "Qwen2_5_VLTextConfig", RMS, rope="axes", square=True, outer="Qwen2_5_VLConfig",
         vision=QWEN | {"hidden_size": 16, "out_hidden_size": 16, "intermediate_size": 16}),
     "Qwen3VLForConditionalGeneration": Row(
         "Qwen3VLTextConfig", RMS | BIAS, outer="Qwen3VLConfig",
@@ -157,6 +157,8 @@ def rope_values(row, r):
     values = {"rope_type": "default", "rope_theta": r.choice([50.0, 500.0, 1e4])}
     if row.parts:
         values["partial_rotary_factor"] = r.choice(row.parts)
+    if row.rope in ("plain", "axes"):
+        return values
     kind = r.choice(["default", "default", "linear", "llama3"])
     if kind != "default":
         values.update(rope_type=kind, factor=r.choice([2.0, 4.0]))
@@ -211,8 +213,12 @@ def draw(name, r):
     if name in ("GPTJForCausalLM", "CodeGenForCausalLM"):
         values["tie_word_embeddings"] = False
         values["rotary_dim"] = r.choice([4, 8])
-    if row.rope == "rope_parameters":
+    if row.rope in ("rope_parameters", "plain", "axes"):
         values["rope_parameters"] = rope_values(row, r)
+    if row.rope == "axes":
+        quarter = values["hidden_size"] // values["num_attention_heads"] // 8
+        sections = [2 * quarter, quarter, quarter]
+        values["rope_parameters"]["mrope_section"] = sections
     if row.rope == "kinds":
         values["rope_parameters"] = {
             "full_attention": rope_values(row, r),

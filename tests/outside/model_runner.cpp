@@ -20,6 +20,7 @@
 #include "convert/convert.hpp"
 #include "convert/language_model.hpp"
 #include "formats/config/config.hpp"
+#include "formats/config/text_config.hpp"
 #include "io/files/file.hpp"
 #include "llm/sessions/llm_session.hpp"
 
@@ -79,7 +80,7 @@ loom::Status print_logits(const std::string& path, const std::vector<loom::Token
 int print_config(const std::string& path) {
   const auto config = read_file(path + "/config.json");
   if (!config.ok()) return fail(config.error());
-  const auto read = parse_hf_config(*config, "", path);
+  const auto read = parse_hf_config(text_config_json(*config), "", path);
   if (!read.ok()) return fail(read.error());
   std::printf("%s", hf_config_json(*read).c_str());
   return 0;

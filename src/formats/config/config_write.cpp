@@ -95,8 +95,11 @@ void add_scales(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) 
   add(row.logit_divisor, number_for(c.logit_scale, 1.0 / c.logit_scale, inverse));
   if (row.query_scalar > 0) {
     const double about = 1.0 / (c.attention_scale * c.attention_scale);
-    out.add("query_pre_attn_scalar",
-            JsonValue::real(number_for(c.attention_scale, about, inverse_root)));
+    const double scalar = number_for(c.attention_scale, about, inverse_root);
+    const auto whole = static_cast<int64_t>(scalar);  // the classes accept no other numbers
+    out.add("query_pre_attn_scalar", static_cast<double>(whole) == scalar
+                                         ? JsonValue::integer(whole)
+                                         : JsonValue::real(scalar));
   }
   if (row.attention_cap) add_number_or_null(out, "attn_logit_softcapping", c.attention_soft_cap);
   if (row.final_cap) add_number_or_null(out, "final_logit_softcapping", c.final_soft_cap);
@@ -145,8 +148,10 @@ class SlidingLayers {
   bool any() const { return any_; }
   // sliding_window; 0: null. If no layer has one, a window without effect.
   int64_t window() const {
-    const bool always = row_.sliding == Sliding::runs;
-    const bool needed = any_ || always || (row_.nope == Nope::full_if_windows && nope_);
+    const bool switched = row_.nope == Nope::full_if_windows;
+    const bool optional = switched || row_.sliding == Sliding::every ||
+                          row_.sliding == Sliding::listed || row_.window_switch;
+    const bool needed = any_ || !optional || (switched && nope_);
     return needed && window_ == 0 ? c_.max_positions : window_;
   }
 

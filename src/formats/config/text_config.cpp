@@ -12,11 +12,11 @@ namespace loom::core {
 namespace {
 
 constexpr std::string_view kClasses[] = {
-    "AyaVisionForConditionalGeneration",  "Gemma3ForConditionalGeneration",
-    "InternVLForConditionalGeneration",   "LlavaForConditionalGeneration",
-    "LlavaNextForConditionalGeneration",  "LlavaOnevisionForConditionalGeneration",
-    "Mistral3ForConditionalGeneration",   "Qwen2VLForConditionalGeneration",
-    "Qwen2_5_VLForConditionalGeneration", "Qwen3VLForConditionalGeneration"};
+    "Gemma3ForConditionalGeneration",         "InternVLForConditionalGeneration",
+    "LlavaForConditionalGeneration",          "LlavaNextForConditionalGeneration",
+    "LlavaOnevisionForConditionalGeneration", "Mistral3ForConditionalGeneration",
+    "Qwen2VLForConditionalGeneration",        "Qwen2_5_VLForConditionalGeneration",
+    "Qwen3VLForConditionalGeneration"};
 
 // The model_type of a text configuration, that of the decoder family that it is, and defaults that
 // differ from those of the family, or that the family requires.
