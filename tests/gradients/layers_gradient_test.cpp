@@ -311,6 +311,17 @@ std::vector<Case> attention_cases() {
       mha("sub_norm", {{"sub_norm", true}, {"qk_norm", true}, {"bias", true}, {"out_bias", true}}),
       mha("multi_query", {{"kv_heads", 1}, {"bias", true}}),
       mha("grouped", {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 2}, {"qk_norm", true}}),
+      mha("norm_of_all_heads", {{"qk_norm", true}, {"qk_norm_form", "rms_wide"}}),
+      mha("layer_norm_of_heads",
+          {{"qk_norm", true}, {"qk_norm_form", "layer"}, {"qk_norm_after_rope", true}}),
+      mha("shared_layer_norm", {{"qk_norm", true}, {"qk_norm_form", "layer_shared"}}),
+      mha("norm_without_weights",
+          {{"qk_norm", true}, {"qk_norm_form", "l2"}, {"qk_norm_after_rope", true}}),
+      mha("clipped", {{"clip", 0.35}, {"bias", true}}),
+      mha("alibi", {{"alibi", 8.0}, {"rope", false}, {"heads", 6}, {"head_dim", 2}}),
+      mha("alibi_both_ways", {{"alibi", 4.0}, {"causal", false}, {"window", 3}}, masked),
+      mha("sinks", {{"sinks", true}, {"kv_heads", 1}}),
+      mha("sinks_masked", {{"sinks", true}, {"window", 2}, {"soft_cap", 0.7}}, masked),
   };
 }
 INSTANTIATE_TEST_SUITE_P(Attention, LayerGradient, ::testing::ValuesIn(attention_cases()), name_of);

@@ -25,6 +25,7 @@ constexpr PartName kUsual[] = {
     {Role::o, "self_attn.o_proj"},
     {Role::q_norm, "self_attn.q_norm"},
     {Role::k_norm, "self_attn.k_norm"},
+    {Role::sinks, "self_attn.sinks"},
     {Role::attention_sub_norm, "self_attn.attn_sub_norm"},
     {Role::attention_post_norm, "post_attention_layernorm"},
     {Role::mlp_norm, "pre_feedforward_layernorm"},
@@ -55,6 +56,8 @@ DecoderRole owner_of(DecoderRole role) {
     case Role::head_bias: return Role::head;
     case Role::attention_norm_bias: return Role::attention_norm;
     case Role::mlp_norm_bias: return Role::mlp_norm;
+    case Role::q_norm_bias: return Role::q_norm;
+    case Role::k_norm_bias: return Role::k_norm;
     default: return role;
   }
 }
@@ -77,7 +80,7 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   const DecoderPiece piece = decoder_piece(param);
   const DecoderRole role = owner_of(piece.role);
   const FolderNames& folder = folder_of(config);
-  const std::string_view kind = role == piece.role ? ".weight" : ".bias";
+  const std::string_view kind = role == Role::sinks ? "" : role == piece.role ? ".weight" : ".bias";
   TensorPart part;
   part.rows = param.spec.shape[0];
   if (role == Role::positions) part.first_row = folder.unused_positions;
