@@ -66,6 +66,14 @@ void take_attention(const LayerConfig& a, DecoderConfig& c) {
   c.sub_norms = number(a, "sub_norm") != 0;
   c.attention_scale = number(a, "scale");
   c.attention_soft_cap = number(a, "soft_cap");
+  for (size_t i = 0; i < std::size(kQkNormForms); ++i) {
+    if (words(a, "qk_norm_form") == kQkNormForms[i]) c.qk_norm_form = static_cast<QkNormForm>(i);
+  }
+  c.qk_norm_after_rope = number(a, "qk_norm_after_rope") != 0;
+  c.clip_qkv = number(a, "clip");
+  c.alibi = number(a, "alibi");
+  c.alibi_scale = number(a, "alibi_scale");
+  c.sinks = number(a, "sinks") != 0;
   c.rope_width = integer_field(a, "rope_width");
   c.rope_theta = number(a, "rope_theta");
   const std::string scaling = words(a, "rope_scaling");

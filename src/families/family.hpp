@@ -79,6 +79,9 @@ struct ConfigRules {
   bool norm_biases = true;         // of LayerNorm
   bool unit_offset_norms = false;  // norms store w of (1 + w)
   bool qk_norm = false;
+  std::string_view qk_norm_key = {};  // setting of that
+  QkNormForm qk_norm_form = QkNormForm::rms;
+  bool qk_norm_after_rope = false;
   bool sub_norms = false;                // before the last projections of attention and MLP
   bool pre_norms = true;                 // before attention and MLP
   bool post_norms = false;               // after attention and MLP
@@ -115,6 +118,7 @@ struct ConfigRules {
   Nope nope = Nope::never;
   double rope_theta = 10000;   // when absent
   bool rope_required = false;  // without rope_parameters the class has a scaling of its own
+  bool alpha_rope = false;     // "dynamic" positions with `alpha` are plain ones of another theta
   double local_theta = 10000;  // of sliding layers with their own positions, when absent
 
   // Windows.
@@ -128,11 +132,12 @@ struct ConfigRules {
   std::string_view act = "silu";     // when absent
   std::string_view gelu_means = {};  // the activation that the class uses if a file says gelu
   // Factors of the embedding, of scores, of what a block adds, and of logits; a divisor of logits.
-  // The value 0 is none. Scores without a factor are divided by sqrt(head_dim).
+  // The value 0 disables one. Scores without a factor are divided by sqrt(head_dim).
   Setting<double> embedding_factor = {}, score_factor = {}, residual_factor = {};
   Setting<double> logit_factor = {}, logit_divisor = {};
   // query_pre_attn_scalar when absent; 0 means that scores are always divided by sqrt(head_dim)
   double query_scalar = 0;
+  std::string_view clip_key = {};    // setting: the limit of q, k and v
   bool attention_cap = false;        // attn_logit_softcapping is used
   bool final_cap = false;            // final_logit_softcapping is used
   double attention_cap_default = 0;  // when absent (not null): 0 = none
@@ -165,6 +170,7 @@ struct FolderNames {
   std::span<const PartName> parallel_names = {};  // of parallel blocks with two norms
   // Rows of q and k have the two halves of each rotary pair side by side.
   bool pairs_rows = false;
+  bool split_qk_norms = false;   // weights of norms of q and k are [heads, head_dim]
   bool transposed = false;       // matrices of blocks are [in, out]
   int32_t unused_positions = 0;  // rows before that of the first position
 };

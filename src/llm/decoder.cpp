@@ -33,28 +33,35 @@ Result<LayerConfig> norm_layer(const DecoderConfig& c) {
 
 Result<LayerConfig> attention_layer(const DecoderConfig& c, const DecoderLayer& own) {
   const bool local = own.rope_theta > 0;
-  return make_layer(LayerKind::multi_head_attention,
-                    {{"width", c.hidden_size},
-                     {"heads", c.num_heads},
-                     {"kv_heads", c.num_kv_heads},
-                     {"head_dim", c.head_dim},
-                     {"bias", c.attention_bias},
-                     {"out_bias", c.attention_out_bias},
-                     {"qk_norm", c.qk_norm},
-                     {"qk_norm_eps", c.rms_norm_eps},
-                     {"sub_norm", c.sub_norms},
-                     {"sub_norm_eps", c.rms_norm_eps},
-                     {"scale", c.attention_scale},
-                     {"soft_cap", c.attention_soft_cap},
-                     {"window", own.window},
-                     {"rope", own.rope && c.rope != RopeKind::none},
-                     {"rope_width", c.rope_width},
-                     {"rope_theta", local ? own.rope_theta : c.rope_theta},
-                     {"rope_scaling", local ? "" : rope_scaling(c.rope)},
-                     {"rope_factor", c.rope_factor},
-                     {"rope_low_freq", c.rope_low_freq_factor},
-                     {"rope_high_freq", c.rope_high_freq_factor},
-                     {"rope_original", c.rope_original_max_positions}});
+  return make_layer(
+      LayerKind::multi_head_attention,
+      {{"width", c.hidden_size},
+       {"heads", c.num_heads},
+       {"kv_heads", c.num_kv_heads},
+       {"head_dim", c.head_dim},
+       {"bias", c.attention_bias},
+       {"out_bias", c.attention_out_bias},
+       {"qk_norm", c.qk_norm},
+       {"qk_norm_eps", c.rms_norm_eps},
+       {"sub_norm", c.sub_norms},
+       {"sub_norm_eps", c.rms_norm_eps},
+       {"scale", c.attention_scale},
+       {"soft_cap", c.attention_soft_cap},
+       {"window", own.window},
+       {"rope", own.rope && c.rope != RopeKind::none},
+       {"rope_width", c.rope_width},
+       {"rope_theta", local ? own.rope_theta : c.rope_theta},
+       {"rope_scaling", local ? "" : rope_scaling(c.rope)},
+       {"rope_factor", c.rope_factor},
+       {"rope_low_freq", c.rope_low_freq_factor},
+       {"rope_high_freq", c.rope_high_freq_factor},
+       {"rope_original", c.rope_original_max_positions},
+       {"qk_norm_form", std::string(kQkNormForms[static_cast<size_t>(c.qk_norm_form)])},
+       {"qk_norm_after_rope", c.qk_norm_after_rope},
+       {"clip", c.clip_qkv},
+       {"alibi", c.alibi},
+       {"alibi_scale", c.alibi_scale},
+       {"sinks", c.sinks}});
 }
 
 Result<LayerConfig> mlp_layer(const DecoderConfig& c) {
@@ -122,7 +129,8 @@ Status check_forms(const DecoderConfig& c) {
   if (c.post_norms && (c.layer_norms || !serial))
     return unsupported("a decoder with norms after attention and MLP has RMSNorms there");
   if (!serial && (!c.pre_norms || c.residual_scale != 1))
-    return unsupported("a decoder with parallel attention and MLP has norms before them");
+    return unsupported(
+        "a decoder with parallel attention and MLP has norms before them and no residual scale");
   if (c.sub_norms && !c.gated_mlp)
     return unsupported("a decoder with norms before the last projections has an MLP with a gate");
   return {};

@@ -19,6 +19,8 @@ struct TensorPart {
   // > 0: the first `rotated` of each `head` rows have the two halves of rotary pairs side by side.
   int64_t head = 0, rotated = 0;
 
+  int64_t split = 0;  // > 0: the vector is stored as [rows / split, split]
+
   // Whether rows of the parameter are not next to each other.
   bool scattered() const { return run > 0 || head > 0; }
   // The tensor row with row `row` of the parameter.

@@ -64,6 +64,33 @@ TEST_P(EveryFamily, WritesTheConfigThatItReads) {
   EXPECT_EQ(hf_config_json(*again), written);
 }
 
+// Windows that have an effect and others, by the rule of the class and by layer_types.
+TEST_P(EveryFamily, WritesTheLayersThatItReads) {
+  using Sliding = ConfigRules::Sliding;
+  const ConfigRules& rules = family().config;
+  if (rules.sliding == Sliding::never) return;
+  const bool lists = rules.sliding != Sliding::every && rules.sliding != Sliding::runs;
+  std::string start = small_config(family());
+  start.pop_back();
+  if (rules.window_switch) start += ", \"use_sliding_window\": true";
+  for (const char* window : {"5", "300"}) {
+    for (const char* types : {"", R"("full_attention")", R"("sliding_attention")"}) {
+      std::string text = cat(start, ", \"", rules.keys->window, "\": ", window);
+      if (types[0] != 0 && !lists) continue;
+      if (types[0] != 0)
+        text +=
+            cat(R"(, "layer_types": ["full_attention", )", types, ", ", types, ", ", types, "]");
+      SCOPED_TRACE(text);
+      const auto config = parse_hf_config(text + "}", "", "config.json");
+      ASSERT_TRUE(config.ok()) << config.error().str();
+      const auto again = parse_hf_config(hf_config_json(*config), "", "config.json");
+      ASSERT_TRUE(again.ok()) << again.error().str();
+      for (int64_t i = 0; i < config->num_layers; ++i)
+        EXPECT_EQ(again->layer(i), config->layer(i)) << i << hf_config_json(*config);
+    }
+  }
+}
+
 TEST_P(EveryFamily, HasUniqueTensorRowsForEveryParameter) {
   const auto config = parse_hf_config(small_config(family()), "", "config.json");
   ASSERT_TRUE(config.ok()) << config.error().str();

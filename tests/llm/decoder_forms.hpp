@@ -159,32 +159,86 @@ class LiteralDecoder {
     }
   }
 
+  // The norm of queries or keys: parts of a row, each with its mean and mean square.
+  void norm_heads(Row& x, Role gain, Role bias, int64_t block) const {
+    using enum QkNormForm;
+    const QkNormForm form = c_.qk_norm_form;
+    const auto dim = static_cast<size_t>(c_.head_dim);
+    const size_t part = form == rms_wide ? x.size() : dim;
+    const std::vector<float>&g = s_.of(gain, block), &b = s_.of(bias, block);
+    for (size_t from = 0; from < x.size(); from += part) {
+      double mean = 0, square = 0;
+      const bool centred = form == layer || form == layer_shared;
+      for (size_t i = 0; i < part && centred; ++i) mean += x[from + i] / static_cast<double>(part);
+      for (size_t i = 0; i < part; ++i)
+        square += (x[from + i] - mean) * (x[from + i] - mean) / static_cast<double>(part);
+      for (size_t i = 0; i < part; ++i) {
+        double& v = x[from + i];
+        v = (v - mean) / std::sqrt(square + c_.rms_norm_eps);
+        if (!g.empty()) v *= static_cast<double>(g[(from + i) % g.size()]);
+        if (!b.empty()) v += static_cast<double>(b[(from + i) % b.size()]);
+      }
+    }
+  }
+
+  // A projection with its limits, and for queries and keys norm and positions.
+  Row projected(const Row& x, Role matrix, Role bias, int64_t block) const {
+    Row y = linear(x, matrix, bias, block);
+    for (double& v : y)
+      if (c_.clip_qkv > 0) v = std::clamp(v, -c_.clip_qkv, c_.clip_qkv);
+    return y;
+  }
+  void add_positions(Row& x, bool query, size_t position, int64_t block) const {
+    const Role gain = query ? Role::q_norm : Role::k_norm;
+    const Role bias = query ? Role::q_norm_bias : Role::k_norm_bias;
+    if (c_.qk_norm && !c_.qk_norm_after_rope) norm_heads(x, gain, bias, block);
+    if (c_.layer(block).rope) turn(x, position);
+    if (c_.qk_norm && c_.qk_norm_after_rope) norm_heads(x, gain, bias, block);
+  }
+
+  // The slope of a head: those of a power of 2 of heads, then every second one of twice as many.
+  double slope(size_t head) const {
+    size_t n = 1;
+    while (2 * n <= static_cast<size_t>(c_.num_heads)) n *= 2;
+    const double step = head < n ? static_cast<double>(head + 1) / static_cast<double>(n)
+                                 : (static_cast<double>(head - n) + 0.5) / static_cast<double>(n);
+    return c_.alibi > 0 ? c_.alibi_scale * std::pow(2.0, -c_.alibi * step) : 0.0;
+  }
+
+  // The values of head `h` at position t.
+  void mix(size_t t, size_t h, const std::vector<Row>& q, const std::vector<Row>& k,
+           const std::vector<Row>& v, int64_t block, Row& mixed) const {
+    const auto dim = static_cast<size_t>(c_.head_dim);
+    const size_t own = h * dim,
+                 group = h / static_cast<size_t>(c_.num_heads / c_.num_kv_heads) * dim;
+    const auto window = static_cast<size_t>(c_.layer(block).window);
+    const size_t first = window > 0 && t + 1 > window ? t + 1 - window : 0;
+    Row weights(t + 1);
+    double total = c_.sinks ? std::exp(static_cast<double>(s_.of(Role::sinks, block)[h])) : 0.0;
+    for (size_t j = first; j <= t; ++j) {
+      double score = 0;
+      for (size_t i = 0; i < dim; ++i) score += q[t][own + i] * k[j][group + i];
+      score = score / std::sqrt(static_cast<double>(dim)) - slope(h) * static_cast<double>(t - j);
+      total += weights[j] = std::exp(score);
+    }
+    for (size_t j = first; j <= t; ++j) {
+      for (size_t i = 0; i < dim; ++i) mixed[own + i] += weights[j] / total * v[j][group + i];
+    }
+  }
+
   std::vector<Row> attention(const std::vector<Row>& x, int64_t block) const {
     std::vector<Row> q, k, v, out;
     for (size_t t = 0; t < x.size(); ++t) {
-      q.push_back(linear(x[t], Role::q, Role::q_bias, block));
-      k.push_back(linear(x[t], Role::k, Role::k_bias, block));
-      v.push_back(linear(x[t], Role::v, Role::v_bias, block));
-      turn(q[t], t);
-      turn(k[t], t);
+      q.push_back(projected(x[t], Role::q, Role::q_bias, block));
+      k.push_back(projected(x[t], Role::k, Role::k_bias, block));
+      v.push_back(projected(x[t], Role::v, Role::v_bias, block));
+      add_positions(q[t], true, t, block);
+      add_positions(k[t], false, t, block);
     }
-    const auto dim = static_cast<size_t>(c_.head_dim);
-    const auto share = static_cast<size_t>(c_.num_heads / c_.num_kv_heads);
     for (size_t t = 0; t < x.size(); ++t) {
       Row mixed(q[t].size());
-      for (size_t h = 0; h < static_cast<size_t>(c_.num_heads); ++h) {
-        const size_t own = h * dim, group = h / share * dim;
-        Row weights(t + 1);
-        double total = 0;
-        for (size_t j = 0; j <= t; ++j) {
-          double score = 0;
-          for (size_t i = 0; i < dim; ++i) score += q[t][own + i] * k[j][group + i];
-          total += weights[j] = std::exp(score / std::sqrt(static_cast<double>(dim)));
-        }
-        for (size_t j = 0; j <= t; ++j) {
-          for (size_t i = 0; i < dim; ++i) mixed[own + i] += weights[j] / total * v[j][group + i];
-        }
-      }
+      for (size_t h = 0; h < static_cast<size_t>(c_.num_heads); ++h)
+        mix(t, h, q, k, v, block, mixed);
       out.push_back(linear(mixed, Role::o, Role::o_bias, block));
     }
     return out;
@@ -217,6 +271,28 @@ class LiteralDecoder {
   const FormSource& s_;
   const DecoderConfig& c_;
 };
+
+// Any of the options of attention.
+inline void add_attention_options(DecoderConfig& c, uint64_t seed) {
+  const Rng rng(seed, 79);
+  uint64_t drawn = 0;
+  const auto below = [&](uint64_t n) { return rng.bits(drawn++) % n; };
+  c.qk_norm = below(2) == 0;
+  if (c.qk_norm) c.qk_norm_form = static_cast<QkNormForm>(below(std::size(kQkNormForms)));
+  c.qk_norm_after_rope = c.qk_norm && below(2) == 0;
+  if (below(3) == 0) c.clip_qkv = 0.1 + 0.2 * static_cast<double>(below(4));
+  if (c.rope == RopeKind::none || below(4) == 0) {
+    if (below(2) == 0) c.alibi = below(2) == 0 ? 8.0 : 5.0;
+    if (below(2) == 0) c.alibi_scale = 0.5;
+  }
+  c.sinks = below(3) == 0;
+  if (below(3) > 0) return;
+  c.layers.resize(static_cast<size_t>(c.num_layers));
+  for (DecoderLayer& layer : c.layers) {
+    layer.window = static_cast<int64_t>(below(6));
+    layer.rope = below(3) > 0;
+  }
+}
 
 // Any of the forms: kinds of norms, positions, MLPs, residuals and heads, of odd sizes.
 inline DecoderConfig random_form(uint64_t seed) {
@@ -258,6 +334,7 @@ inline DecoderConfig random_form(uint64_t seed) {
   c.rope = positions == 0 ? RopeKind::none : RopeKind::standard;
   c.head_dim = positions == 0 ? 1 + below(9) : 2 + 2 * below(5);
   if (positions == 2) c.rope_width = 2 + 2 * below(c.head_dim / 2);
+  add_attention_options(c, seed);
   return c;
 }
 

@@ -13,7 +13,7 @@ class Row:
     names: dict = field(default_factory=dict)  # usual name of a size: the name of the class
     parts: tuple = ()  # partial_rotary_factor; () means that the class has none
     # rope_parameters, or "": none; "plain": without scaling; "width": rotary_dim; "kinds": by layer
-    # type; "axes": with mrope_section
+    # type; "axes": with mrope_section; "alpha": dynamic with alpha
     rope: str = "rope_parameters"
     square: bool = False  # head_dim is hidden_size / heads
     head_dim: bool = False  # such a class has the setting
@@ -61,7 +61,7 @@ ROWS = {
                              square=True, heads="equal"),
     "CodeGenForCausalLM": Row("CodeGenConfig", **GPTJ, multiple=4),
     "CohereForCausalLM": Row("CohereConfig", COHERE | {"use_qk_norm": [False, False, True]},
-                             square=True, refused=("use_qk_norm",)),
+                             square=True),
     "Cohere2ForCausalLM": Row("Cohere2Config", COHERE, square=True, sliding="types"),
     "CwmForCausalLM": Row("CwmConfig", RMS | {"mlp_bias": FLAG}, sliding="types"),
     "Ernie4_5ForCausalLM": Row("Ernie4_5Config", RMS | {"use_bias": FLAG}),
@@ -97,8 +97,13 @@ ROWS = {
         "NemotronConfig",
         BIASES | {"norm_eps": [1e-6, 1e-5, 1e-3], "hidden_act": ["relu2", "gelu"]},
         parts=(0.5, 1.0, 0.25)),
-    "OlmoForCausalLM": Row("OlmoConfig", BIAS | {"clip_qkv": [None, None, 1.5]}, square=True,
-                           refused=("clip_qkv",)),
+    "HunYuanDenseV1ForCausalLM": Row("HunYuanDenseV1Config", RMS | BIAS, rope="alpha"),
+    "OlmoForCausalLM": Row("OlmoConfig", BIAS | {"clip_qkv": [None, 0.4, 1.5]}, square=True),
+    "Olmo2ForCausalLM": Row("Olmo2Config", RMS | BIAS, square=True),
+    "Olmo3ForCausalLM": Row("Olmo3Config", RMS | BIAS, rope="kinds", square=True,
+                            sliding="types"),
+    "PersimmonForCausalLM": Row("PersimmonConfig", LAYER | {"qk_layernorm": FLAG},
+                                parts=(0.5, 1.0), square=True, heads="equal"),
     "SeedOssForCausalLM": Row("SeedOssConfig", RMS | BIASES | {"attention_out_bias": FLAG}),
     "StableLmForCausalLM": Row(
         "StableLmConfig",
@@ -157,7 +162,9 @@ def rope_values(row, r):
     values = {"rope_type": "default", "rope_theta": r.choice([50.0, 500.0, 1e4])}
     if row.parts:
         values["partial_rotary_factor"] = r.choice(row.parts)
-    if row.rope in ("plain", "axes"):
+    if row.rope == "alpha" and r.random() < 0.7:
+        values.update(rope_type="dynamic", alpha=r.choice([10.0, 1000.0]), factor=1.0)
+    if row.rope in ("plain", "axes", "alpha"):
         return values
     kind = r.choice(["default", "default", "linear", "llama3"])
     if kind != "default":
@@ -213,7 +220,7 @@ def draw(name, r):
     if name in ("GPTJForCausalLM", "CodeGenForCausalLM"):
         values["tie_word_embeddings"] = False
         values["rotary_dim"] = r.choice([4, 8])
-    if row.rope in ("rope_parameters", "plain", "axes"):
+    if row.rope in ("rope_parameters", "plain", "axes", "alpha"):
         values["rope_parameters"] = rope_values(row, r)
     if row.rope == "axes":
         quarter = values["hidden_size"] // values["num_attention_heads"] // 8

@@ -467,6 +467,13 @@ class MultiHeadAttention(Layer):
     soft_cap: c: scores s become c tanh(s / c); 0 = none; 0 to 1000000.
     sub_norm: RMS norm before the output projection.
     sub_norm_eps: Added to the mean square in that norm; 0 to 1.
+    qk_norm_form: That norm: rms, rms_wide, layer, layer_shared or l2.
+    qk_norm_after_rope: qk_norm comes after the rotary embedding, not before it.
+    clip: c: values of q, k and v are limited to [-c, c]; 0 = none; 0 to 1000000.
+    alibi: Exponent of the smallest ALiBi slope (Press et al., 2022), 8 in the paper; 0 = none; 0 to
+        1000.
+    alibi_scale: Factor of these slopes; 0 to 1000000.
+    sinks: A learned score without a value for every head.
     """
 
     width: int
@@ -491,6 +498,12 @@ class MultiHeadAttention(Layer):
     soft_cap: float = 0.0
     sub_norm: bool = False
     sub_norm_eps: float = 1e-06
+    qk_norm_form: str = 'rms'
+    qk_norm_after_rope: bool = False
+    clip: float = 0.0
+    alibi: float = 0.0
+    alibi_scale: float = 1.0
+    sinks: bool = False
 
     TYPE = "MultiHeadAttention"
     _NAMES = {
@@ -516,6 +529,12 @@ class MultiHeadAttention(Layer):
         "soft_cap": "soft_cap",
         "sub_norm": "sub_norm",
         "sub_norm_eps": "sub_norm_eps",
+        "qk_norm_form": "qk_norm_form",
+        "qk_norm_after_rope": "qk_norm_after_rope",
+        "clip": "clip",
+        "alibi": "alibi",
+        "alibi_scale": "alibi_scale",
+        "sinks": "sinks",
     }
 
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kActivation[] = {"linear", "relu", "leaky_relu", "relu2", "silu", "gelu_tanh",
     "gelu_erf", "tanh", "sigmoid", "mish", "softplus", "elu", "hard_swish"};
+constexpr const char* kQkNorm[] = {"rms", "rms_wide", "layer", "layer_shared", "l2"};
 constexpr const char* kDropoutForm[] = {"elementwise", "channel", "alpha"};
 constexpr const char* kSoftmaxVariant[] = {"standard", "grid", "hierarchical", "temperature",
     "gumbel", "masked", "sparse", "adaptive", "mixture", "entmax"};
@@ -139,6 +140,12 @@ MultiHeadAttention::operator Layer() const {
   b.add("soft_cap", soft_cap);
   b.add("sub_norm", sub_norm);
   b.add("sub_norm_eps", sub_norm_eps);
+  b.add("qk_norm_form", word(kQkNorm, qk_norm_form));
+  b.add("qk_norm_after_rope", qk_norm_after_rope);
+  b.add("clip", clip);
+  b.add("alibi", alibi);
+  b.add("alibi_scale", alibi_scale);
+  b.add("sinks", sinks);
   b.add(more);
   return std::move(b).layer();
 }

@@ -5,16 +5,16 @@
 namespace loom::core {
 
 constexpr ConfigKeys kCohereKeys = {.eps = "layer_norm_eps"};
-constexpr FixedSetting kCohereFixed[] = {{"use_qk_norm", false}};
 
 extern const DecoderFamily kCohereFamily;
 constexpr DecoderFamily kCohereFamily = {.hf_class = "CohereForCausalLM",
                                          .model_type = "cohere",
                                          .config = {.layer_norms = true,
                                                     .norm_biases = false,
+                                                    .qk_norm_key = "use_qk_norm",
+                                                    .qk_norm_form = QkNormForm::layer,
                                                     .residual = ResidualKind::shared_norm,
                                                     .keys = &kCohereKeys,
-                                                    .fixed = kCohereFixed,
                                                     .max_positions = 8192,
                                                     .rms_norm_eps = 1e-5,
                                                     .tied = true,
@@ -22,6 +22,6 @@ constexpr DecoderFamily kCohereFamily = {.hf_class = "CohereForCausalLM",
                                                     .logit_factor = {"logit_scale", 0.0625},
                                                     .bos_token_id = 5,
                                                     .eos_token_id = 255001},
-                                         .folder = {.pairs_rows = true}};
+                                         .folder = {.split_qk_norms = true, .pairs_rows = true}};
 
 }  // namespace loom::core

@@ -5,7 +5,6 @@
 namespace loom::core {
 
 constexpr ConfigKeys kOlmoKeys = {.eps = ""};
-constexpr std::string_view kOlmoRefused[] = {"clip_qkv"};
 
 extern const DecoderFamily kOlmoFamily;
 constexpr DecoderFamily kOlmoFamily = {.hf_class = "OlmoForCausalLM",
@@ -14,8 +13,8 @@ constexpr DecoderFamily kOlmoFamily = {.hf_class = "OlmoForCausalLM",
                                                   .norm_weights = false,
                                                   .norm_biases = false,
                                                   .keys = &kOlmoKeys,
-                                                  .refused = kOlmoRefused,
                                                   .rms_norm_eps = 1e-5,
+                                                  .clip_key = "clip_qkv",
                                                   .eos_token_id = 50279}};
 
 }  // namespace loom::core

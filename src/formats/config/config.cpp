@@ -9,6 +9,7 @@
 #include <array>
 
 #include "base/numbers/checked.hpp"
+#include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
 #include "families/family.hpp"
 #include "formats/config/layers.hpp"
@@ -172,6 +173,11 @@ Status take_structure(const ConfigFields& fields, const ConfigRules& rules, Deco
   if (rules.learned_positions) config.rope = RopeKind::none;
   LOOM_TRY(read_residual(fields, rules, config));
   config.qk_norm = rules.qk_norm;
+  if (!rules.qk_norm_key.empty()) LOOM_TRY(fields.read(rules.qk_norm_key, config.qk_norm));
+  if (config.qk_norm) {
+    config.qk_norm_form = rules.qk_norm_form;
+    config.qk_norm_after_rope = rules.qk_norm_after_rope;
+  }
   config.sub_norms = rules.sub_norms;
   config.pre_norms = rules.pre_norms;
   config.post_norms = rules.post_norms;
@@ -253,6 +259,7 @@ Status read_scales(const ConfigFields& fields, const DecoderFamily& family, Deco
   if (scaled) {
     config.embedding_scale = __builtin_sqrt(static_cast<double>(config.hidden_size));
   }
+  if (!rules.clip_key.empty()) LOOM_TRY(fields.read(rules.clip_key, config.clip_qkv, 1e-6, 1e6));
   if (rules.query_scalar > 0) {
     double scalar = rules.query_scalar;
     LOOM_TRY(fields.read("query_pre_attn_scalar", scalar, 1e-3, 1e6));
@@ -391,11 +398,40 @@ void take_default_tokens(const ConfigFields& fields, const ConfigRules& rules,
   }
 }
 
+// Positions with `alpha` scale theta by alpha^(d / (d - 2)) for heads of d values, and nothing
+// else.
+JsonValue without_alpha(const JsonValue& json, int64_t head_dim) {
+  JsonValue out = JsonValue::object();
+  for (const auto& [key, value] : json.members()) {
+    const bool rope = key == "rope_scaling" || key == "rope_parameters";
+    const JsonValue* alpha = rope ? value.find("alpha") : nullptr;
+    const JsonValue* type = value.find("rope_type");
+    if (type == nullptr) type = value.find("type");
+    const double factor = alpha != nullptr && alpha->is_number() ? *alpha->as_double("") : 0;
+    const bool scaled = factor > 0 && type != nullptr && type->text() == "dynamic" && head_dim > 2;
+    if (!scaled) {
+      if (key != "rope_theta") out.add(key, value);
+      continue;
+    }
+    const JsonValue* theta = value.find("rope_theta");
+    if (theta == nullptr) theta = json.find("rope_theta");
+    const double base = theta != nullptr && theta->is_number() ? *theta->as_double("") : 10000.0;
+    const auto d = static_cast<double>(head_dim);
+    const double scaled_theta = base * dmath::exp(dmath::log(factor) * d / (d - 2));
+    out.add("rope_parameters", JsonValue::object({{"rope_theta", JsonValue::real(scaled_theta)}}));
+  }
+  if (out.find("rope_parameters") == nullptr && json.find("rope_theta") != nullptr)
+    out.add("rope_theta", *json.find("rope_theta"));
+  return out;
+}
+
 // Rotary positions: of all settings, or of one width.
 Status read_positions(const JsonValue& json, const std::string& where, const ConfigRules& rules,
                       DecoderConfig& config) {
   if (rules.learned_positions) return {};
   const std::string_view key = rules.keys->rotary_width;
+  if (key.empty() && rules.alpha_rope)
+    return read_hf_rope(without_alpha(json, config.head_dim), where, rules, config);
   if (key.empty()) return read_hf_rope(json, where, rules, config);
   const ConfigFields fields(json, where);
   config.rope_width = kRotaryWidth;

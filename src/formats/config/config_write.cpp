@@ -74,8 +74,8 @@ double inverse_root(double x) {
   return 1.0 / __builtin_sqrt(x);
 }
 
-void add_number_or_null(JsonValue& out, const char* key, double value) {
-  out.add(key, value > 0 ? JsonValue::real(value) : JsonValue());
+void add_number_or_null(JsonValue& out, std::string_view key, double value) {
+  out.add(std::string(key), value > 0 ? JsonValue::real(value) : JsonValue());
 }
 
 void add_scales(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
@@ -87,6 +87,8 @@ void add_scales(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) 
   };
   add_flag(row.scaled_embedding_key, c.embedding_scale != 1);
   add_flag(row.post_norms_key, c.post_norms);
+  add_flag(row.qk_norm_key, c.qk_norm);
+  if (!row.clip_key.empty()) add_number_or_null(out, row.clip_key, c.clip_qkv);
   add(row.embedding_factor, c.embedding_scale);
   add(row.score_factor,
       c.attention_scale > 0 ? c.attention_scale : inverse_root(static_cast<double>(c.head_dim)));
@@ -146,7 +148,7 @@ class SlidingLayers {
     return layer.window > 0 || layer.rope_theta > 0 || (by_rope && layer.rope);
   }
   bool any() const { return any_; }
-  // sliding_window; 0: null. If no layer has one, a window without effect.
+  // sliding_window: 0 disables it. If no layer has a window, it is one without effect.
   int64_t window() const {
     const bool switched = row_.nope == Nope::full_if_windows;
     const bool optional = switched || row_.sliding == Sliding::every ||

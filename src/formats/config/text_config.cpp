@@ -18,8 +18,8 @@ constexpr std::string_view kClasses[] = {
     "Qwen2VLForConditionalGeneration",        "Qwen2_5_VLForConditionalGeneration",
     "Qwen3VLForConditionalGeneration"};
 
-// The model_type of a text configuration, that of the decoder family that it is, and defaults that
-// differ from those of the family, or that the family requires.
+// The model_type of a text configuration, and that of its decoder family. `defaults` are the values
+// that differ from the family's, or that the family requires.
 struct TextType {
   std::string_view type, family, defaults;
 };

@@ -34,6 +34,8 @@ constexpr std::string_view kGgufNames[kDecoderRoles] = {
     "post_ffw_norm.weight", "position_embd.weight",
     "output_norm.bias",     "output.bias",
     "attn_norm.bias",       "ffn_norm.bias",
+    "attn_q_norm.bias",     "attn_k_norm.bias",
+    "attn_sinks.weight",
 };
 
 struct TypePair {

@@ -224,7 +224,10 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
       return cat(" (", rules.plain_heads ? heads : std::string(keys.kv_heads), ", ", of_head, ", ",
                  width, ")");
     case Role::q_norm:
-    case Role::k_norm: return " (head_dim)";
+    case Role::k_norm:
+    case Role::q_norm_bias:
+    case Role::k_norm_bias: return " (head_dim)";
+    case Role::sinks: return cat(" (", heads, ")");
     case Role::gate:
     case Role::up:
     case Role::down:

@@ -25,6 +25,7 @@ constexpr PartName kUsual[] = {
     {Role::o, "self_attn.o_proj"},
     {Role::q_norm, "self_attn.q_norm"},
     {Role::k_norm, "self_attn.k_norm"},
+    {Role::sinks, "self_attn.sinks"},
     {Role::attention_sub_norm, "self_attn.attn_sub_norm"},
     {Role::attention_post_norm, "post_attention_layernorm"},
     {Role::mlp_norm, "pre_feedforward_layernorm"},
@@ -55,6 +56,8 @@ DecoderRole owner_of(DecoderRole role) {
     case Role::head_bias: return Role::head;
     case Role::attention_norm_bias: return Role::attention_norm;
     case Role::mlp_norm_bias: return Role::mlp_norm;
+    case Role::q_norm_bias: return Role::q_norm;
+    case Role::k_norm_bias: return Role::k_norm;
     default: return role;
   }
 }
@@ -116,7 +119,7 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   const DecoderPiece piece = decoder_piece(param, config);
   const DecoderRole role = owner_of(piece.role);
   const FolderNames& folder = folder_of(config);
-  const std::string_view kind = role == piece.role ? ".weight" : ".bias";
+  const std::string_view kind = role == Role::sinks ? "" : role == piece.role ? ".weight" : ".bias";
   TensorPart part;
   part.rows = param.spec.shape[0];
   if (role == Role::positions) part.first_row = folder.unused_positions;
@@ -128,7 +131,9 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   part.name = cat(folder.block, piece.block, ".", name_of(role, config), kind);
   part.transposed = folder.transposed && param.spec.matrix();
   if (is_fused(role, config)) set_fused(folder, config, piece.role, part);
-  if (folder.pairs_rows && (role == Role::q || role == Role::k)) {
+  const bool norm = role == Role::q_norm || role == Role::k_norm;
+  if (norm && folder.split_qk_norms) part.split = config.head_dim;
+  if (folder.pairs_rows && (norm || role == Role::q || role == Role::k)) {
     part.head = config.head_dim;
     part.rotated = config.rope_width > 0 ? config.rope_width : config.head_dim;
   }

@@ -211,7 +211,9 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
     };
     return weight;
   }
-  const Shape stored = part.transposed ? Shape{whole[1], whole[0]} : whole;
+  const Shape stored = part.transposed  ? Shape{whole[1], whole[0]}
+                       : part.split > 0 ? Shape{part.rows / part.split, part.split}
+                                        : whole;
   LOOM_TRY(check_shape(*tensor, stored, sizes, file_of(*tensor)));
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   const float offset = config.unit_offset_norms && param.spec.init == Init::ones ? 1.0f : 0.0f;
