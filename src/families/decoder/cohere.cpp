@@ -22,6 +22,6 @@ constexpr DecoderFamily kCohereFamily = {.hf_class = "CohereForCausalLM",
                                                     .logit_factor = {"logit_scale", 0.0625},
                                                     .bos_token_id = 5,
                                                     .eos_token_id = 255001},
-                                         .folder = {.split_qk_norms = true, .pairs_rows = true}};
+                                         .folder = {.pairs_rows = true, .split_qk_norms = true}};
 
 }  // namespace loom::core
