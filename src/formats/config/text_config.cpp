@@ -75,6 +75,7 @@ JsonValue merged(const JsonValue& json, const JsonValue& inner, const TextType& 
     if (value != nullptr && !value->is_null()) add(key, *value);
   }
   for (const auto& [key, value] : inner.members()) {
+    if (key == "final_logit_softcapping") continue;  // the multimodal class does not cap
     const bool rope = key == "rope_scaling" || key == "rope_parameters";
     if (!key.ends_with("_config") || key == "quantization_config")
       add(key, rope ? plain_rope(value) : value);
