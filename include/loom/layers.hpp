@@ -38,6 +38,8 @@ struct LOOM_API Dense {
   Activation activation = Activation::linear;
   // c: the result y becomes c tanh(y / c); 0 = none; 0 to 1000000.
   double soft_cap = 0;
+  // Factor of the result, before soft_cap; 1e-06 to 1000000.
+  double scale = 1;
   operator Layer() const;
 };
 
@@ -175,6 +177,11 @@ struct LOOM_API Embedding {
   operator Layer() const;
 };
 
+// rms: RMS norm of each head, heads share the weights. rms_wide: RMS norm of all heads at once.
+// layer: LayerNorm of each head, without bias, each head has weights. layer_shared: LayerNorm of
+// each head with bias, heads share both. l2: RMS norm of each head without weights.
+enum class QkNorm : uint8_t { rms, rms_wide, layer, layer_shared, l2 };
+
 // Attention over [B, T, width], with rotary positions (Su et al., 2021). kv_heads below heads
 // groups queries (Ainslie et al., 2023).
 struct LOOM_API MultiHeadAttention {
@@ -224,6 +231,18 @@ struct LOOM_API MultiHeadAttention {
   bool sub_norm = false;
   // Added to the mean square in that norm; 0 to 1.
   double sub_norm_eps = 1e-06;
+  // That norm: rms, rms_wide, layer, layer_shared or l2.
+  QkNorm qk_norm_form = QkNorm::rms;
+  // qk_norm comes after the rotary embedding, not before it.
+  bool qk_norm_after_rope = false;
+  // c: values of q, k and v are limited to [-c, c]; 0 = none; 0 to 1000000.
+  double clip = 0;
+  // Exponent of the smallest ALiBi slope (Press et al., 2022), 8 in the paper; 0 = none; 0 to 1000.
+  double alibi = 0;
+  // Factor of these slopes; 0 to 1000000.
+  double alibi_scale = 1;
+  // A learned score without a value for every head.
+  bool sinks = false;
   operator Layer() const;
 };
 
@@ -259,6 +278,10 @@ struct LOOM_API LayerNorm {
   int64_t width = 1;
   // Added to the variance; 0 to 1.
   double eps = 1e-05;
+  // Multiply by a trained weight.
+  bool weight = true;
+  // Add a trained bias.
+  bool bias = true;
   operator Layer() const;
 };
 
@@ -460,10 +483,12 @@ struct LOOM_API Sequential {
   operator Layer() const;
 };
 
-// x + F(x), F being the children one after the other. Without children the second input is what the
-// layer before received.
+// x + scale F(x), F being the children one after the other. Without children the second input is
+// what the layer before received.
 struct LOOM_API Residual {
   std::vector<Layer> children = {};
+  // Factor of what is added; 1e-06 to 1000000.
+  double scale = 1;
   operator Layer() const;
 };
 

@@ -26,6 +26,16 @@ float frequency(const RopeSpec& spec, int64_t j) {
   return static_cast<float>((1 - smooth) * plain / spec.factor + smooth * plain);
 }
 
+// The slope of head h (Press, Smith and Lewis, 2022). The first n heads, n the largest power of 2,
+// have 2^(-alibi (h + 1) / n). The others have every second slope of twice as many heads.
+float slope(const RopeSpec& spec, int64_t h) {
+  int64_t n = 1;
+  while (2 * n <= spec.slopes) n *= 2;
+  const int64_t numerator = h < n ? 2 * (h + 1) : 2 * (h - n) + 1;
+  const double exponent = spec.alibi * static_cast<double>(numerator) / static_cast<double>(2 * n);
+  return static_cast<float>(spec.alibi_scale * dmath::exp(-exponent * dmath::log(2.0)));
+}
+
 }  // namespace
 
 Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
@@ -41,8 +51,13 @@ Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
   }
   const int64_t half = spec.width / 2;
   PositionTable& made = table.table_;
-  LOOM_ASSIGN(table.memory_, Buffer::allocate(2 * positions * half * 4));
+  LOOM_ASSIGN(table.memory_, Buffer::allocate((2 * positions * half + spec.slopes) * 4));
   auto* values = reinterpret_cast<float*>(table.memory_.data());
+  if (spec.slopes > 0) {
+    made.slopes = f32_vector(values + 2 * positions * half, spec.slopes);
+    for (int64_t h = 0; h < spec.slopes; ++h) made.slopes.f32()[h] = slope(spec, h);
+  }
+  if (half == 0) return table;
   made.cos = f32_matrix(values, positions, half);
   made.sin = f32_matrix(values + positions * half, positions, half);
   for (int64_t j = 0; j < half; ++j) {

@@ -1,8 +1,8 @@
 // Cosine and sine tables of the rotary embedding (Su et al., 2021), half-split form: angle(p, j) =
 // p * theta^(-2j/width), with the frequency changes of "linear" and "llama3" scaling. Frequencies
 // and angles are rounded to f32 like the reference implementation of the models, so trained models
-// get the angles of their training. For RopeSpec::numbers the table holds position numbers instead:
-// ids for a table of learned positions.
+// get the angles of their training. Slopes of ALiBi are next to them. For RopeSpec::numbers the
+// table holds position numbers instead: ids for a table of learned positions.
 #pragma once
 
 #include "layers/core/layer.hpp"

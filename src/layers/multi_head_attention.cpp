@@ -1,8 +1,8 @@
 // MultiHeadAttention: causal (or full) self-attention with grouped-query heads. Options: biases;
-// per-head RMS norm of q and k; rotary embedding of a whole head or of its first values; a sliding
-// window; a cap on the scores; an RMS norm of the heads before Wo. Wq [H*D, width], Wk and Wv [G*D,
-// width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values are in the session's
-// cache, so a prompt may come in pieces of any size.
+// limits of q, k and v; norms of q and k; rotary embedding of a whole head or of its first values,
+// or ALiBi; a sliding window; a cap on the scores; sinks; an RMS norm of the heads before Wo. Wq
+// [H*D, width], Wk and Wv [G*D, width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and
+// values are in the session's cache, so a prompt may come in pieces of any size.
 #include "base/text.hpp"
 #include "layers/core/field_tables.hpp"
 #include "layers/core/forward_call.hpp"
@@ -25,9 +25,45 @@ int64_t kv_width(const LayerConfig& c) {
   return c.integer(kKvHeads) * c.integer(kHeadDim);
 }
 
+// A norm of q and k (QkNorm in include/loom/layers.hpp).
+struct QkNormForm {
+  std::string_view name;
+  NormKind kind;
+  bool by_head;  // each head is normalized alone
+  bool shared;   // heads share the parameters
+  bool gain, bias;
+};
+constexpr QkNormForm kQkNormForms[] = {
+    {"rms", NormKind::rms, true, true, true, false},
+    {"rms_wide", NormKind::rms, false, false, true, false},
+    {"layer", NormKind::layer, true, false, true, false},
+    {"layer_shared", NormKind::layer, true, true, true, true},
+    {"l2", NormKind::rms, true, true, false, false},
+};
+// It is null if the name is unknown.
+const QkNormForm* qk_norm_form(const LayerConfig& c) {
+  for (const QkNormForm& form : kQkNormForms)
+    if (form.name == c.text(kQkNormForm)) return &form;
+  return nullptr;
+}
+
+void norm_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
+  const QkNormForm* form = c.flag(kQkNorm) ? qk_norm_form(c) : nullptr;
+  if (form == nullptr) return;
+  const int64_t d = c.integer(kHeadDim);
+  const Shape q{form->shared ? d : q_width(c)}, k{form->shared ? d : kv_width(c)};
+  if (form->gain) {
+    out.push_back({"q_norm", q, Init::ones});
+    out.push_back({"k_norm", k, Init::ones});
+  }
+  if (form->bias) {
+    out.push_back({"q_norm_bias", q});
+    out.push_back({"k_norm_bias", k});
+  }
+}
+
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
-  const int64_t width = c.integer(kWidth), q = q_width(c), kv = kv_width(c),
-                d = c.integer(kHeadDim);
+  const int64_t width = c.integer(kWidth), q = q_width(c), kv = kv_width(c);
   out.push_back({"q", Shape{q, width}, Init::glorot});
   out.push_back({"k", Shape{kv, width}, Init::glorot});
   out.push_back({"v", Shape{kv, width}, Init::glorot});
@@ -38,11 +74,9 @@ void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
     out.push_back({"v_bias", Shape{kv}});
   }
   if (c.flag(kOutBias)) out.push_back({"o_bias", Shape{width}});
-  if (c.flag(kQkNorm)) {
-    out.push_back({"q_norm", Shape{d}, Init::ones});
-    out.push_back({"k_norm", Shape{d}, Init::ones});
-  }
+  norm_params(c, out);
   if (c.flag(kSubNorm)) out.push_back({"sub_norm", Shape{q}, Init::ones});
+  if (c.flag(kSinks)) out.push_back({"sinks", Shape{c.integer(kHeads)}});
 }
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
@@ -62,6 +96,10 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
     return invalid(cat("MultiHeadAttention: ", part ? "rope_width " : "head_dim ", rope_width(c),
                        " must be even for rotary embedding"));
   }
+  if (qk_norm_form(c) == nullptr) {
+    return invalid(cat("MultiHeadAttention: qk_norm_form '", printable(c.text(kQkNormForm)),
+                       "' is not known; use rms, rms_wide, layer, layer_shared or l2"));
+  }
   return in;
 }
 
@@ -70,28 +108,67 @@ float score_scale(const LayerConfig& c) {
   return 1.0f / __builtin_sqrtf(static_cast<float>(c.integer(kHeadDim)));
 }
 
-// q or k: norm per head, then rotation.
-Result<Tensor> prepared(ForwardCall& call, const Tensor& t, int64_t heads, size_t norm_param) {
+// The parameters after those of the four products; empty tensors if they are absent.
+struct Extras {
+  Tensor bias[4], norm[2], norm_bias[2], sub_norm, sinks;
+};
+Extras extras_of(const ForwardCall& call) {
   const LayerConfig& c = call.config();
-  Tensor out = t;
-  if (c.flag(kQkNorm)) {
-    LOOM_ASSIGN(out, call.like(t));
-    NormArgs n;
-    n.x = t;
-    n.y = out;
-    n.gamma = call.param(norm_param);
-    n.eps = static_cast<float>(c.real(kQkNormEps));
-    n.segments = heads;
-    LOOM_TRY(call.ops().norm(n));
+  size_t next = kO + 1;
+  Extras e;
+  if (c.flag(kBias)) {
+    for (int i = 0; i < 3; ++i) e.bias[i] = call.param(next++);
   }
-  if (!c.flag(kRope)) return out;
+  if (c.flag(kOutBias)) e.bias[3] = call.param(next++);
+  if (c.flag(kQkNorm) && qk_norm_form(c)->gain) {
+    for (Tensor& gain : e.norm) gain = call.param(next++);
+  }
+  if (c.flag(kQkNorm) && qk_norm_form(c)->bias) {
+    for (Tensor& bias : e.norm_bias) bias = call.param(next++);
+  }
+  if (c.flag(kSubNorm)) e.sub_norm = call.param(next++);
+  if (c.flag(kSinks)) e.sinks = call.param(next++);
+  return e;
+}
+
+// Values within [-clip, clip].
+Result<Tensor> clipped(ForwardCall& call, const Tensor& t) {
+  const auto limit = static_cast<float>(call.config().real(kClip));
+  if (limit == 0) return t;
+  LOOM_ASSIGN(const Tensor high, call.constant(limit));
+  LOOM_ASSIGN(const Tensor low, call.constant(-limit));
+  LOOM_ASSIGN(const Tensor below, call.like(t));
+  LOOM_TRY(call.ops().binary({t, high, below, BinaryKind::min}));
+  LOOM_ASSIGN(const Tensor both, call.like(t));
+  LOOM_TRY(call.ops().binary({below, low, both, BinaryKind::max}));
+  return both;
+}
+
+// q or k after its norm. which: 0 for q, 1 for k.
+Result<Tensor> normed(ForwardCall& call, const Tensor& t, const Extras& e, int which) {
+  const LayerConfig& c = call.config();
+  const QkNormForm& form = *qk_norm_form(c);
+  NormArgs n;
+  n.x = t;
+  LOOM_ASSIGN(n.y, call.like(t));
+  n.gamma = e.norm[which];
+  n.beta = e.norm_bias[which];
+  n.kind = form.kind;
+  n.eps = static_cast<float>(c.real(kQkNormEps));
+  n.segments = form.by_head ? t.cols() / c.integer(kHeadDim) : 1;
+  LOOM_TRY(call.ops().norm(n));
+  return n.y;
+}
+
+Result<Tensor> rotated(ForwardCall& call, const Tensor& t) {
+  const LayerConfig& c = call.config();
   RopeArgs r;
-  r.x = out;
+  r.x = t;
   LOOM_ASSIGN(r.y, call.like(t));
   const PositionTable& angles = call.position_table();
   r.cos = angles.cos;
   r.sin = angles.sin;
-  r.heads = heads;
+  r.heads = t.cols() / c.integer(kHeadDim);
   r.first = call.first();
   r.row_positions = call.row_positions();
   r.length = r.row_positions.empty() ? t.rows() / call.sequences() : 0;
@@ -100,9 +177,31 @@ Result<Tensor> prepared(ForwardCall& call, const Tensor& t, int64_t heads, size_
   return r.y;
 }
 
+// q or k in the form that the scores take.
+Result<Tensor> prepared(ForwardCall& call, const Tensor& t, const Extras& e, int which) {
+  const LayerConfig& c = call.config();
+  Tensor out = t;
+  const bool last = c.flag(kQkNormAfterRope);
+  if (c.flag(kQkNorm) && !last) {
+    LOOM_ASSIGN(out, normed(call, out, e, which));
+  }
+  if (c.flag(kRope)) {
+    LOOM_ASSIGN(out, rotated(call, out));
+  }
+  if (c.flag(kQkNorm) && last) {
+    LOOM_ASSIGN(out, normed(call, out, e, which));
+  }
+  return out;
+}
+
 struct Projections {
-  Tensor q, k, v;
+  Tensor q, k, v, sinks;
 };
+
+// The slopes of ALiBi; absent without it.
+Tensor slopes_of(const ForwardCall& call) {
+  return call.config().real(kAlibi) > 0 ? call.position_table().slopes : Tensor{};
+}
 
 // Whole sequences, without a cache.
 Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
@@ -120,6 +219,8 @@ Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
   a.scale = score_scale(c);
   a.causal = c.flag(kCausal);
   a.soft_cap = static_cast<float>(c.real(kSoftCap));
+  a.slopes = slopes_of(call);
+  a.sinks = p.sinks;
   return call.ops().attend(a);
 }
 
@@ -133,6 +234,8 @@ Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
   a.scale = score_scale(c);
   a.causal = c.flag(kCausal);
   a.soft_cap = static_cast<float>(c.real(kSoftCap));
+  a.slopes = slopes_of(call);
+  a.sinks = p.sinks;
   if (const Tensor row_positions = call.row_positions(); !row_positions.empty()) {
     a.q = p.q;
     a.y = y;
@@ -157,12 +260,12 @@ Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
 }
 
 // The heads in the form that the output projection takes.
-Result<Tensor> sub_normed(ForwardCall& call, const Tensor& mixed, size_t norm_param) {
+Result<Tensor> sub_normed(ForwardCall& call, const Tensor& mixed, const Tensor& gain) {
   if (!call.config().flag(kSubNorm)) return mixed;
   NormArgs n;
   n.x = mixed;
   LOOM_ASSIGN(n.y, call.like(mixed));
-  n.gamma = call.param(norm_param);
+  n.gamma = gain;
   n.eps = static_cast<float>(call.config().real(kSubNormEps));
   LOOM_TRY(call.ops().norm(n));
   return n.y;
@@ -171,27 +274,25 @@ Result<Tensor> sub_normed(ForwardCall& call, const Tensor& mixed, size_t norm_pa
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const int64_t rows = call.x().rows();
-  size_t next = kO + 1;
-  Tensor bias[4];
-  if (c.flag(kBias)) {
-    for (int i = 0; i < 3; ++i) bias[i] = call.param(next++);
-  }
-  if (c.flag(kOutBias)) bias[3] = call.param(next++);
+  const Extras e = extras_of(call);
   Projections p;
   LOOM_ASSIGN(p.q, call.tensor(Shape{rows, q_width(c)}));
   LOOM_ASSIGN(p.k, call.tensor(Shape{rows, kv_width(c)}));
   LOOM_ASSIGN(p.v, call.tensor(Shape{rows, kv_width(c)}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kQ), bias[0], p.q}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kK), bias[1], p.k}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kV), bias[2], p.v}));
-  LOOM_ASSIGN(p.q, prepared(call, p.q, c.integer(kHeads), next));
-  LOOM_ASSIGN(p.k, prepared(call, p.k, c.integer(kKvHeads), next + 1));
-  if (c.flag(kQkNorm)) next += 2;
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kQ), e.bias[0], p.q}));
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kK), e.bias[1], p.k}));
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kV), e.bias[2], p.v}));
+  for (Tensor* t : {&p.q, &p.k, &p.v}) {
+    LOOM_ASSIGN(*t, clipped(call, *t));
+  }
+  LOOM_ASSIGN(p.q, prepared(call, p.q, e, 0));
+  LOOM_ASSIGN(p.k, prepared(call, p.k, e, 1));
+  p.sinks = e.sinks;
   LOOM_ASSIGN(Tensor mixed, call.tensor(Shape{rows, q_width(c)}));
   LOOM_TRY(call.stateful() ? attend_cached(call, p, mixed) : attend(call, p, mixed));
-  LOOM_ASSIGN(mixed, sub_normed(call, mixed, next));
+  LOOM_ASSIGN(mixed, sub_normed(call, mixed, e.sub_norm));
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
-  LOOM_TRY(call.ops().matmul({mixed, call.param(kO), bias[3], y}));
+  LOOM_TRY(call.ops().matmul({mixed, call.param(kO), e.bias[3], y}));
   return y;
 }
 
@@ -199,8 +300,14 @@ StateSpec state(const LayerConfig& c) {
   return {c.integer(kKvHeads), c.integer(kHeadDim), 0};
 }
 
+// Rotary positions and slopes.
 RopeSpec rope(const LayerConfig& c) {
   RopeSpec spec;
+  if (c.real(kAlibi) > 0) {
+    spec.slopes = c.integer(kHeads);
+    spec.alibi = c.real(kAlibi);
+    spec.alibi_scale = c.real(kAlibiScale);
+  }
   if (!c.flag(kRope)) return spec;
   spec.width = rope_width(c);
   spec.theta = c.real(kRopeTheta);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace loom::core {
@@ -29,6 +30,11 @@ struct DecoderLayer {
 // one norm.
 enum class ResidualKind : uint8_t { serial, parallel, shared_norm };
 
+// The norm of queries and keys (QkNorm in include/loom/layers.hpp has the formulas).
+enum class QkNormForm : uint8_t { rms, rms_wide, layer, layer_shared, l2 };
+inline constexpr std::string_view kQkNormForms[] = {"rms", "rms_wide", "layer", "layer_shared",
+                                                    "l2"};
+
 struct DecoderConfig {
   std::string architecture;  // "LlamaForCausalLM"
   std::string model_type;    // "llama"
@@ -41,7 +47,9 @@ struct DecoderConfig {
   int64_t vocab_size = 0;
   int64_t max_positions = 2048;
   double rms_norm_eps = 1e-6;     // of all norms, whatever their kind
-  bool layer_norms = false;       // norms subtract the mean and have a bias (not those of heads)
+  bool layer_norms = false;       // norms subtract the mean (not those of heads)
+  bool norm_weights = true;       // of those norms; RMS norms always have one
+  bool norm_biases = true;        // of those norms; RMS norms have none
   bool gated_mlp = true;          // down(act(gate x) * up x); else down(act(up x))
   int64_t learned_positions = 0;  // rows of a table added to the embedding; 0 means none
   ResidualKind residual = ResidualKind::serial;
@@ -51,13 +59,16 @@ struct DecoderConfig {
   bool attention_out_bias = false;
   bool mlp_bias = false;
   bool head_bias = false;
-  bool qk_norm = false;     // per-head RMS norm of q and k (Qwen3)
+  bool qk_norm = false;     // norm of q and k, per-head RMS (Qwen3) unless qk_norm_form says more
   bool sub_norms = false;   // RMS norm before the last projections of attention and MLP (BitNet)
+  bool pre_norms = true;    // before attention and MLP
   bool post_norms = false;  // RMS norm of what attention and MLP add to the stream (Gemma 2)
+  double residual_scale = 1.0;       // of what attention and MLP add to the stream (Granite)
   double embedding_scale = 1.0;      // as in f32; a Gemma cast to bf16 as a whole rounds it to bf16
   double attention_scale = 0.0;      // of the scores; 0 means 1 / sqrt(head_dim)
   double attention_soft_cap = 0.0;   // c: scores s become c tanh(s / c); 0 disables it
   double final_soft_cap = 0.0;       // the same for logits
+  double logit_scale = 1.0;          // factor of the logits, before their cap
   std::vector<DecoderLayer> layers;  // num_layers entries, or empty if all are plain
   double rope_theta = 10000.0;
   RopeKind rope = RopeKind::standard;
@@ -67,6 +78,13 @@ struct DecoderConfig {
   int64_t rope_original_max_positions = 8192;  // llama3
   int64_t rope_width = 0;                      // rotated values per head; 0 means head_dim
   double rope_local_theta = 10000.0;           // of sliding layers, if they have their own
+  // Attention.
+  QkNormForm qk_norm_form = QkNormForm::rms;  // of qk_norm
+  bool qk_norm_after_rope = false;            // that norm comes after the rotary positions
+  double clip_qkv = 0.0;                      // c: q, k, v are limited to [-c, c]; 0 disables it
+  double alibi = 0.0;        // exponent of the smallest ALiBi slope, 8 in the paper; 0 means none
+  double alibi_scale = 1.0;  // factor of the slopes
+  bool sinks = false;        // a learned score per head, without a value
   // How a Hugging Face folder holds the weights; other files set none of these.
   bool unit_offset_norms = false;  // norms are stored as w of (1 + w) (Gemma)
   TernaryWeights ternary_weights = TernaryWeights::none;

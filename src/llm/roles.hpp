@@ -38,8 +38,12 @@ enum class DecoderRole : uint8_t {
   head_bias,
   attention_norm_bias,
   mlp_norm_bias,
+  // Roles of further options of attention.
+  q_norm_bias,
+  k_norm_bias,
+  sinks,
 };
-inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mlp_norm_bias) + 1;
+inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::sinks) + 1;
 
 // The weight and the bias of a part of an encoder are two consecutive roles.
 enum class EncoderRole : uint8_t {

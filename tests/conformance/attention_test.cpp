@@ -1,6 +1,6 @@
-// kv_write and attention: head groupings, widths on and off the fast path, windows, causal or not.
-// Positions around the groups of 16 and the chunks of 256, rows of several sequences, caches of
-// every type. Memory that no position may read holds NaN.
+// kv_write and attention: head groupings, widths on and off the fast path, windows, causal or not,
+// ALiBi slopes and sinks. Positions around the groups of 16 and the chunks of 256, rows of several
+// sequences, caches of every type. Memory that no position may read holds NaN.
 #include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
@@ -25,6 +25,26 @@ constexpr Span kSpans[] = {{0, 0, 0, true},   {1, 0, 0, true},    {1, 15, 0, tru
                            {1, 300, 0, true}, {2, 530, 0, true},  {1, 40, 1, true},
                            {5, 3, 4, true},   {13, 20, 16, true}, {2, 300, 257, true},
                            {3, 0, 0, false},  {13, 0, 0, false},  {3, 20, 7, false}};
+
+// Slopes of ALiBi and sinks of each head; `which`: bit 0, bit 1.
+struct PerHead {
+  PerHead(int64_t heads, uint64_t which, uint64_t seed)
+      : slopes(which & 1 ? heads : 0), sinks(which & 2 ? heads : 0) {
+    for (size_t h = 0; h < slopes.size(); ++h) slopes[h] = 0.01f * static_cast<float>(h + seed % 5);
+    for (size_t h = 0; h < sinks.size(); ++h)
+      sinks[h] = 0.7f * static_cast<float>((h + seed) % 7) - 1.5f;
+  }
+  static Tensor tensor(std::vector<float>& values) {
+    return values.empty() ? Tensor{}
+                          : f32_vector(values.data(), static_cast<int64_t>(values.size()));
+  }
+  template <class Args>
+  void put(Args& args) {
+    args.slopes = tensor(slopes);
+    args.sinks = tensor(sinks);
+  }
+  std::vector<float> slopes, sinks;
+};
 
 struct CacheMemory {
   CacheMemory(const Heads& h, int64_t positions, float unseen = __builtin_nanf(""))
@@ -57,9 +77,12 @@ void conform_attention_of(const Heads& h, const Span& span, Values kind, uint64_
   args.causal = span.causal;
   args.scale = 0.125f;
   args.soft_cap = soft_cap;
+  PerHead per_head(h.heads, seed % 4, seed);
+  per_head.put(args);
   const std::string what =
       cat(h.heads, "/", h.kv_heads, " heads of ", h.width, ", ", span.rows, " rows from ",
-          span.first, ", window ", span.window, span.causal ? ", causal" : "", ", cap ", soft_cap);
+          span.first, ", window ", span.window, span.causal ? ", causal" : "", ", cap ", soft_cap,
+          args.slopes.empty() ? "" : ", slopes", args.sinks.empty() ? "" : ", sinks");
   expect_same_bits(what, [&](const Runner& run) {
     const Rows y(span.rows, h.heads * h.width, 1);
     AttentionArgs mine = args;
@@ -173,6 +196,7 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
   const Rows q(kRows, h.heads * h.width, 3, seed + 2, Values::smooth);
   const std::string what = cat("ragged, ", dtype_name(dtype), ", ", h.heads, "/", h.kv_heads,
                                " heads of ", h.width, ", window ", window);
+  PerHead per_head(h.heads, seed / 7 % 4, seed);
   std::vector<float> whole, paged;  // results of attention, of all rows at once
   const auto of_all = [&](const Runner& run, bool pages, std::vector<float>& found) {
     TypedCache memory(h, kCapacity, kSequences, dtype, pages);
@@ -182,6 +206,7 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
     const Rows y(kRows, h.heads * h.width, 1);
     AttentionArgs args{q.tensor(), y.tensor(), memory.cache, h.heads, 0, kCapacity, window, 0.125f};
     args.row_positions = row_positions.tensor();
+    per_head.put(args);
     run(&Ops::attention, args, kCapacity);
     found = y.memory();
     Image image;
@@ -207,11 +232,16 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
     run(&Ops::kv_write, KvWriteArgs{f32_matrix(stored_k.data() + r * cols, 1, cols),
                                     f32_matrix(stored_v.data() + r * cols, 1, cols),
                                     memory.cache.sequence(row.sequence), row.position});
-    run(&Ops::attention,
-        AttentionArgs{q.tensor().slice_rows(r, 1), y.tensor().slice_rows(r, 1),
-                      memory.cache.sequence(row.sequence), h.heads, row.position, row.position + 1,
-                      window, 0.125f},
-        kCapacity);
+    AttentionArgs args{q.tensor().slice_rows(r, 1),
+                       y.tensor().slice_rows(r, 1),
+                       memory.cache.sequence(row.sequence),
+                       h.heads,
+                       row.position,
+                       row.position + 1,
+                       window,
+                       0.125f};
+    per_head.put(args);
+    run(&Ops::attention, args, kCapacity);
   }
   EXPECT_EQ(y.memory(), whole) << what;
 }

@@ -25,6 +25,10 @@ struct Inputs {
       : rows(span.sequences * span.length),
         masked(use_mask),
         soft_cap(seed % 3 == 1 ? 0.75f : 0.0f),
+        slopes(static_cast<size_t>(h.heads)),
+        sinks(static_cast<size_t>(h.heads)),
+        has_slopes(seed / 5 % 3 == 1),
+        has_sinks(seed / 5 % 4 > 1),
         q(rows, h.heads * h.width, 3, seed, kind),
         k(rows, h.kv_heads * h.width, 0, seed + 1, kind),
         v(rows, h.kv_heads * h.width, 1, seed + 2, kind),
@@ -32,7 +36,12 @@ struct Inputs {
         mask(span.sequences, span.length, 1),
         what(cat(h.heads, "/", h.kv_heads, " heads of ", h.width, ", ", span.sequences, " x ",
                  span.length, ", window ", span.window, span.causal ? ", causal" : "",
-                 masked ? ", masked" : "", ", cap ", soft_cap, ", seed ", seed)) {
+                 masked ? ", masked" : "", ", cap ", soft_cap, has_slopes ? ", slopes" : "",
+                 has_sinks ? ", sinks" : "", ", seed ", seed)) {
+    for (size_t i = 0; i < sinks.size(); ++i) {
+      slopes[i] = 0.03f * static_cast<float>(i + 1);
+      sinks[i] = 0.9f * static_cast<float>((i + seed) % 5) - 2.0f;
+    }
     if (!masked) return;
     for (int64_t r = 0; r < rows; ++r) {
       // The second sequence sees nothing at all.
@@ -47,8 +56,10 @@ struct Inputs {
   }
 
   template <class Args>
-  Args args(const Heads& h, const Span& span) const {
+  Args args(const Heads& h, const Span& span) {
     Args args;
+    if (has_slopes) args.slopes = f32_vector(slopes.data(), h.heads);
+    if (has_sinks) args.sinks = f32_vector(sinks.data(), h.heads);
     args.q = q.tensor(), args.k = k.tensor(), args.v = v.tensor();
     if (masked) args.mask = mask.tensor();
     args.sequences = span.sequences, args.window = span.window, args.causal = span.causal;
@@ -61,33 +72,37 @@ struct Inputs {
   int64_t rows;
   bool masked;
   float soft_cap;
+  std::vector<float> slopes, sinks;
+  bool has_slopes, has_sinks;
   Rows q, k, v, dy, mask;
   std::string what;
 };
 
 void conform_attend_of(const Heads& h, const Span& span, Values kind, uint64_t seed, bool masked) {
-  const Inputs in(h, span, kind, seed, masked);
+  Inputs in(h, span, kind, seed, masked);
   expect_same_bits(in.what, [&](const Runner& run) {
     const Rows y(in.rows, h.heads * h.width, 1);
     auto args = in.args<AttendArgs>(h, span);
     args.y = y.tensor();
-    run(&Ops::attend, args, span.length);
+    run(&Ops::attend, args, span.length + 1);
     return image_of({&y});
   });
 }
 
 void conform_attend_dx_of(const Heads& h, const Span& span, Values kind, uint64_t seed,
                           bool masked) {
-  const Inputs in(h, span, kind, seed, masked);
+  Inputs in(h, span, kind, seed, masked);
   expect_same_bits(in.what, [&](const Runner& run) {
     const Rows dq = filled(in.rows, h.heads * h.width, 1);
     const Rows dk = filled(in.rows, h.kv_heads * h.width, 0);
     const Rows dv = filled(in.rows, h.kv_heads * h.width, 2);
+    const Rows dsinks = filled(in.rows, h.heads, 1);
     auto args = in.args<AttendDxArgs>(h, span);
     args.dy = in.dy.tensor();
     args.dq = dq.tensor(), args.dk = dk.tensor(), args.dv = dv.tensor();
-    run(&Ops::attend_dx, args, span.length);
-    return image_of({&dq, &dk, &dv});
+    if (in.has_sinks) args.dsinks = dsinks.tensor();
+    run(&Ops::attend_dx, args, span.length + 1);
+    return image_of({&dq, &dk, &dv, &dsinks});
   });
 }
 

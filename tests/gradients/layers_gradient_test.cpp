@@ -47,6 +47,8 @@ std::vector<Case> dense_cases() {
   }
   all.push_back(one("dense_capped", LayerKind::dense, {{"in", 5}, {"out", 7}, {"soft_cap", 0.8}},
                     Shape{3, 5}));
+  all.push_back(one("dense_scaled", LayerKind::dense,
+                    {{"in", 5}, {"out", 7}, {"soft_cap", 0.8}, {"scale", 0.3}}, Shape{3, 5}));
   all.push_back(one("dense_without_bias", LayerKind::dense,
                     {{"in", 4}, {"out", 17}, {"bias", false}}, Shape{2, 3, 4}));
   all.push_back(
@@ -59,6 +61,19 @@ std::vector<Case> norm_cases() {
   std::vector<Case> all;
   all.push_back(one("rms", LayerKind::rms_norm, {{"width", 6}}, Shape{4, 6}));
   all.push_back(one("layer_norm", LayerKind::layer_norm, {{"width", 6}}, Shape{2, 2, 6}));
+  all.push_back(one("layer_norm_without_bias", LayerKind::layer_norm,
+                    {{"width", 6}, {"bias", false}}, Shape{2, 2, 6}));
+  all.push_back(one("layer_norm_without_weight", LayerKind::layer_norm,
+                    {{"width", 6}, {"weight", false}}, Shape{2, 2, 6}));
+  all.push_back(one("layer_norm_alone", LayerKind::layer_norm,
+                    {{"width", 6}, {"weight", false}, {"bias", false}}, Shape{2, 2, 6}));
+  all.push_back(
+      {"residual_scaled",
+       [] {
+         const LayerConfig inner = layer(LayerKind::dense, {{"in", 4}, {"out", 4}});
+         return Layers{make_layer(LayerKind::residual, {{"scale", 0.4}}, {inner}).value()};
+       },
+       Shape{3, 4}});
   for (const char* gate : {"silu", "gelu_tanh", "relu2", "sigmoid"}) {
     all.push_back(one(std::string("swiglu_") + gate, LayerKind::swiglu,
                       {{"width", 4}, {"inner", 6}, {"bias", true}, {"activation", gate}},
@@ -311,6 +326,17 @@ std::vector<Case> attention_cases() {
       mha("sub_norm", {{"sub_norm", true}, {"qk_norm", true}, {"bias", true}, {"out_bias", true}}),
       mha("multi_query", {{"kv_heads", 1}, {"bias", true}}),
       mha("grouped", {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 2}, {"qk_norm", true}}),
+      mha("norm_of_all_heads", {{"qk_norm", true}, {"qk_norm_form", "rms_wide"}}),
+      mha("layer_norm_of_heads",
+          {{"qk_norm", true}, {"qk_norm_form", "layer"}, {"qk_norm_after_rope", true}}),
+      mha("shared_layer_norm", {{"qk_norm", true}, {"qk_norm_form", "layer_shared"}}),
+      mha("norm_without_weights",
+          {{"qk_norm", true}, {"qk_norm_form", "l2"}, {"qk_norm_after_rope", true}}),
+      mha("clipped", {{"clip", 0.35}, {"bias", true}}),
+      mha("alibi", {{"alibi", 8.0}, {"rope", false}, {"heads", 6}, {"head_dim", 2}}),
+      mha("alibi_both_ways", {{"alibi", 4.0}, {"causal", false}, {"window", 3}}, masked),
+      mha("sinks", {{"sinks", true}, {"kv_heads", 1}}),
+      mha("sinks_masked", {{"sinks", true}, {"window", 2}, {"soft_cap", 0.7}}, masked),
   };
 }
 INSTANTIATE_TEST_SUITE_P(Attention, LayerGradient, ::testing::ValuesIn(attention_cases()), name_of);

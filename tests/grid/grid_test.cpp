@@ -388,6 +388,29 @@ TEST(RopeTable, HoldsTheAnglesOfTheFormula) {
   }
 }
 
+// Press, Smith and Lewis (2022); six heads are those of four, then every second one of eight.
+TEST(RopeTable, HoldsTheSlopesOfAlibi) {
+  struct Slopes {
+    double alibi, scale;
+    std::vector<float> want;
+  };
+  const Slopes cases[] = {{8, 1, {0.00390625f}},
+                          {8, 1, {0.0625f, 0.00390625f}},
+                          {8, 1, {0.25f, 0.0625f, 0.015625f, 0.00390625f, 0.5f, 0.125f}},
+                          {4, 0.5, {0.125f, 0.03125f, 0.25f}}};
+  for (const Slopes& c : cases) {
+    RopeSpec spec;
+    spec.slopes = static_cast<int64_t>(c.want.size());
+    spec.alibi = c.alibi;
+    spec.alibi_scale = c.scale;
+    const Result<RopeTable> table = RopeTable::make(spec, 4);
+    ASSERT_TRUE(table.ok());
+    const Tensor& slopes = table->table().slopes;
+    EXPECT_EQ(std::vector<float>(slopes.f32(), slopes.f32() + spec.slopes), c.want);
+    EXPECT_TRUE(table->table().cos.empty());
+  }
+}
+
 TEST(RopeTable, RefusesAScalingItDoesNotKnow) {
   RopeSpec spec;
   spec.width = 4;

@@ -25,7 +25,7 @@ class FormSource : public ModelSource {
     EXPECT_TRUE(grid.ok()) << grid.error().str();
     uint64_t stream = 0;
     each_decoder_param(*grid, [&](const Param& param) {
-      const DecoderPiece piece = decoder_piece(param);
+      const DecoderPiece piece = decoder_piece(param, config);
       const Rng rng(seed, stream++);
       std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));
       const bool matrix = param.spec.matrix();
@@ -39,7 +39,7 @@ class FormSource : public ModelSource {
   }
 
   Result<SourceWeight> weight(const Param& param) const override {
-    const DecoderPiece piece = decoder_piece(param);
+    const DecoderPiece piece = decoder_piece(param, config);
     const std::vector<float>& values = values_.at({piece.block, piece.role});
     const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
     SourceWeight weight;
@@ -78,6 +78,7 @@ class LiteralDecoder {
       const bool tied = c_.tie_word_embeddings;
       out.push_back(linear(normed, tied ? DecoderRole::token_embedding : DecoderRole::head,
                            DecoderRole::head_bias, -1));
+      for (double& logit : out.back()) logit *= c_.logit_scale;
     }
     return out;
   }
@@ -105,8 +106,9 @@ class LiteralDecoder {
     Row y(x.size());
     for (size_t i = 0; i < x.size(); ++i) {
       y[i] = (x[i] - mean) / std::sqrt(square + c_.rms_norm_eps) *
-             static_cast<double>(s_.of(gain, block)[i]);
-      if (c_.layer_norms) y[i] += static_cast<double>(s_.of(bias, block)[i]);
+             (s_.of(gain, block).empty() ? 1.0 : static_cast<double>(s_.of(gain, block)[i]));
+      if (c_.layer_norms && !s_.of(bias, block).empty())
+        y[i] += static_cast<double>(s_.of(bias, block)[i]);
     }
     return y;
   }
@@ -157,58 +159,140 @@ class LiteralDecoder {
     }
   }
 
+  // The norm of queries or keys: parts of a row, each with its mean and mean square.
+  void norm_heads(Row& x, Role gain, Role bias, int64_t block) const {
+    using enum QkNormForm;
+    const QkNormForm form = c_.qk_norm_form;
+    const auto dim = static_cast<size_t>(c_.head_dim);
+    const size_t part = form == rms_wide ? x.size() : dim;
+    const std::vector<float>&g = s_.of(gain, block), &b = s_.of(bias, block);
+    for (size_t from = 0; from < x.size(); from += part) {
+      double mean = 0, square = 0;
+      const bool centred = form == layer || form == layer_shared;
+      for (size_t i = 0; i < part && centred; ++i) mean += x[from + i] / static_cast<double>(part);
+      for (size_t i = 0; i < part; ++i)
+        square += (x[from + i] - mean) * (x[from + i] - mean) / static_cast<double>(part);
+      for (size_t i = 0; i < part; ++i) {
+        double& v = x[from + i];
+        v = (v - mean) / std::sqrt(square + c_.rms_norm_eps);
+        if (!g.empty()) v *= static_cast<double>(g[(from + i) % g.size()]);
+        if (!b.empty()) v += static_cast<double>(b[(from + i) % b.size()]);
+      }
+    }
+  }
+
+  // A projection with its limits, and for queries and keys norm and positions.
+  Row projected(const Row& x, Role matrix, Role bias, int64_t block) const {
+    Row y = linear(x, matrix, bias, block);
+    for (double& v : y)
+      if (c_.clip_qkv > 0) v = std::clamp(v, -c_.clip_qkv, c_.clip_qkv);
+    return y;
+  }
+  void add_positions(Row& x, bool query, size_t position, int64_t block) const {
+    const Role gain = query ? Role::q_norm : Role::k_norm;
+    const Role bias = query ? Role::q_norm_bias : Role::k_norm_bias;
+    if (c_.qk_norm && !c_.qk_norm_after_rope) norm_heads(x, gain, bias, block);
+    if (c_.layer(block).rope) turn(x, position);
+    if (c_.qk_norm && c_.qk_norm_after_rope) norm_heads(x, gain, bias, block);
+  }
+
+  // The slope of a head: those of a power of 2 of heads, then every second one of twice as many.
+  double slope(size_t head) const {
+    size_t n = 1;
+    while (2 * n <= static_cast<size_t>(c_.num_heads)) n *= 2;
+    const double step = head < n ? static_cast<double>(head + 1) / static_cast<double>(n)
+                                 : (static_cast<double>(head - n) + 0.5) / static_cast<double>(n);
+    return c_.alibi > 0 ? c_.alibi_scale * std::pow(2.0, -c_.alibi * step) : 0.0;
+  }
+
+  // The values of head `h` at position t.
+  void mix(size_t t, size_t h, const std::vector<Row>& q, const std::vector<Row>& k,
+           const std::vector<Row>& v, int64_t block, Row& mixed) const {
+    const auto dim = static_cast<size_t>(c_.head_dim);
+    const size_t own = h * dim,
+                 group = h / static_cast<size_t>(c_.num_heads / c_.num_kv_heads) * dim;
+    const auto window = static_cast<size_t>(c_.layer(block).window);
+    const size_t first = window > 0 && t + 1 > window ? t + 1 - window : 0;
+    Row weights(t + 1);
+    double total = c_.sinks ? std::exp(static_cast<double>(s_.of(Role::sinks, block)[h])) : 0.0;
+    for (size_t j = first; j <= t; ++j) {
+      double score = 0;
+      for (size_t i = 0; i < dim; ++i) score += q[t][own + i] * k[j][group + i];
+      score = score / std::sqrt(static_cast<double>(dim)) - slope(h) * static_cast<double>(t - j);
+      total += weights[j] = std::exp(score);
+    }
+    for (size_t j = first; j <= t; ++j) {
+      for (size_t i = 0; i < dim; ++i) mixed[own + i] += weights[j] / total * v[j][group + i];
+    }
+  }
+
   std::vector<Row> attention(const std::vector<Row>& x, int64_t block) const {
     std::vector<Row> q, k, v, out;
     for (size_t t = 0; t < x.size(); ++t) {
-      q.push_back(linear(x[t], Role::q, Role::q_bias, block));
-      k.push_back(linear(x[t], Role::k, Role::k_bias, block));
-      v.push_back(linear(x[t], Role::v, Role::v_bias, block));
-      turn(q[t], t);
-      turn(k[t], t);
+      q.push_back(projected(x[t], Role::q, Role::q_bias, block));
+      k.push_back(projected(x[t], Role::k, Role::k_bias, block));
+      v.push_back(projected(x[t], Role::v, Role::v_bias, block));
+      add_positions(q[t], true, t, block);
+      add_positions(k[t], false, t, block);
     }
-    const auto dim = static_cast<size_t>(c_.head_dim);
-    const auto share = static_cast<size_t>(c_.num_heads / c_.num_kv_heads);
     for (size_t t = 0; t < x.size(); ++t) {
       Row mixed(q[t].size());
-      for (size_t h = 0; h < static_cast<size_t>(c_.num_heads); ++h) {
-        const size_t own = h * dim, group = h / share * dim;
-        Row weights(t + 1);
-        double total = 0;
-        for (size_t j = 0; j <= t; ++j) {
-          double score = 0;
-          for (size_t i = 0; i < dim; ++i) score += q[t][own + i] * k[j][group + i];
-          total += weights[j] = std::exp(score / std::sqrt(static_cast<double>(dim)));
-        }
-        for (size_t j = 0; j <= t; ++j) {
-          for (size_t i = 0; i < dim; ++i) mixed[own + i] += weights[j] / total * v[j][group + i];
-        }
-      }
+      for (size_t h = 0; h < static_cast<size_t>(c_.num_heads); ++h)
+        mix(t, h, q, k, v, block, mixed);
       out.push_back(linear(mixed, Role::o, Role::o_bias, block));
     }
     return out;
   }
 
   void add_block(int64_t block, std::vector<Row>& x) const {
-    const auto add = [](Row& to, const Row& what) {
-      for (size_t i = 0; i < to.size(); ++i) to[i] += what[i];
+    const auto add = [this](Row& to, const Row& what) {
+      for (size_t i = 0; i < to.size(); ++i) to[i] += c_.residual_scale * what[i];
+    };
+    const auto before_part = [&](const Row& row, Role gain, Role bias) {
+      return c_.pre_norms ? norm(row, gain, bias, block) : row;
+    };
+    const auto after_part = [&](const Row& row, Role gain) {
+      return c_.post_norms ? norm(row, gain, gain, block) : row;
     };
     std::vector<Row> normed;
     for (const Row& row : x)
-      normed.push_back(norm(row, Role::attention_norm, Role::attention_norm_bias, block));
+      normed.push_back(before_part(row, Role::attention_norm, Role::attention_norm_bias));
     const std::vector<Row> attended = attention(normed, block);
     for (size_t t = 0; t < x.size(); ++t) {
       const Row before = x[t];
-      add(x[t], attended[t]);
+      add(x[t], after_part(attended[t], Role::attention_post_norm));
       const Row& stream = c_.residual == ResidualKind::serial ? x[t] : before;
       const bool shared = c_.residual == ResidualKind::shared_norm;
-      const Row in = shared ? normed[t] : norm(stream, Role::mlp_norm, Role::mlp_norm_bias, block);
-      add(x[t], mlp(in, block));
+      const Row in = shared ? normed[t] : before_part(stream, Role::mlp_norm, Role::mlp_norm_bias);
+      add(x[t], after_part(mlp(in, block), Role::mlp_post_norm));
     }
   }
 
   const FormSource& s_;
   const DecoderConfig& c_;
 };
+
+// Any of the options of attention.
+inline void add_attention_options(DecoderConfig& c, uint64_t seed) {
+  const Rng rng(seed, 79);
+  uint64_t drawn = 0;
+  const auto below = [&](uint64_t n) { return rng.bits(drawn++) % n; };
+  c.qk_norm = below(2) == 0;
+  if (c.qk_norm) c.qk_norm_form = static_cast<QkNormForm>(below(std::size(kQkNormForms)));
+  c.qk_norm_after_rope = c.qk_norm && below(2) == 0;
+  if (below(3) == 0) c.clip_qkv = 0.1 + 0.2 * static_cast<double>(below(4));
+  if (c.rope == RopeKind::none || below(4) == 0) {
+    if (below(2) == 0) c.alibi = below(2) == 0 ? 8.0 : 5.0;
+    if (below(2) == 0) c.alibi_scale = 0.5;
+  }
+  c.sinks = below(3) == 0;
+  if (below(3) > 0) return;
+  c.layers.resize(static_cast<size_t>(c.num_layers));
+  for (DecoderLayer& layer : c.layers) {
+    layer.window = static_cast<int64_t>(below(6));
+    layer.rope = below(3) > 0;
+  }
+}
 
 // Any of the forms: kinds of norms, positions, MLPs, residuals and heads, of odd sizes.
 inline DecoderConfig random_form(uint64_t seed) {
@@ -237,12 +321,20 @@ inline DecoderConfig random_form(uint64_t seed) {
   const ResidualKind kinds[] = {ResidualKind::serial, ResidualKind::parallel,
                                 ResidualKind::shared_norm};
   c.residual = kinds[below(3)];
-  c.gated_mlp = c.residual == ResidualKind::serial && below(3) == 0;
+  const bool serial = c.residual == ResidualKind::serial;
+  c.gated_mlp = below(3) == 0;
+  c.norm_weights = below(4) > 0;
+  c.norm_biases = below(3) > 0;
+  c.post_norms = serial && !c.layer_norms && below(2) == 0;
+  c.pre_norms = !c.post_norms || below(2) == 0;
+  c.residual_scale = serial && below(3) == 0 ? 0.35 : 1.0;
+  c.logit_scale = below(3) == 0 ? 0.6 : 1.0;
   const int64_t positions = below(4);  // learned, rotary, rotary in part, both
   c.learned_positions = positions == 0 || positions == 3 ? c.max_positions : 0;
   c.rope = positions == 0 ? RopeKind::none : RopeKind::standard;
   c.head_dim = positions == 0 ? 1 + below(9) : 2 + 2 * below(5);
   if (positions == 2) c.rope_width = 2 + 2 * below(c.head_dim / 2);
+  add_attention_options(c, seed);
   return c;
 }
 

@@ -156,13 +156,22 @@ struct Heads {
   int64_t sequences, length, heads, kv_heads, width, window;
   bool causal, masked;
   float soft_cap = 0.0f;
+  bool slopes = false, sinks = false;
 };
-constexpr Heads kHeads[] = {
-    {2, 6, 4, 2, 3, 4, true, true, 0.5f}, {1, 5, 2, 1, 4, 0, false, false, 2.0f},
-    {1, 5, 1, 1, 4, 0, true, false},      {2, 6, 4, 2, 3, 0, true, false},
-    {2, 7, 2, 1, 4, 3, true, false},      {2, 5, 2, 2, 3, 0, false, true},
-    {1, 8, 3, 1, 2, 2, false, false},     {2, 6, 4, 2, 3, 4, true, true},
-    {1, 1, 2, 1, 3, 1, false, false},     {2, 6, 2, 2, 2, 3, false, true}};
+constexpr Heads kHeads[] = {{2, 6, 4, 2, 3, 4, true, true, 0.5f},
+                            {1, 5, 2, 1, 4, 0, false, false, 2.0f},
+                            {2, 6, 4, 2, 3, 4, true, true, 0.5f, true, true},
+                            {1, 5, 4, 2, 3, 0, true, false, 0.0f, false, true},
+                            {2, 5, 2, 1, 4, 0, false, true, 0.0f, true, true},
+                            {1, 7, 3, 3, 2, 3, false, false, 0.0f, true, false},
+                            {1, 5, 1, 1, 4, 0, true, false},
+                            {2, 6, 4, 2, 3, 0, true, false},
+                            {2, 7, 2, 1, 4, 3, true, false},
+                            {2, 5, 2, 2, 3, 0, false, true},
+                            {1, 8, 3, 1, 2, 2, false, false},
+                            {2, 6, 4, 2, 3, 4, true, true},
+                            {1, 1, 2, 1, 3, 1, false, false},
+                            {2, 6, 2, 2, 2, 3, false, true}};
 
 struct Attention {
   explicit Attention(const Heads& shape)
@@ -172,7 +181,9 @@ struct Attention {
         k(F64::random(rows, h.kv_heads * h.width, 21)),
         v(F64::random(rows, h.kv_heads * h.width, 22, 2)),
         mask(h.sequences, h.length),
+        sinks(F64::random(1, h.heads, 27)),
         y(rows, h.heads * h.width) {
+    for (int64_t i = 0; i < h.heads; ++i) slopes.push_back(0.25f * static_cast<float>(i + 1));
     for (int64_t i = 0; i < mask.size(); ++i) mask[i] = i % 4 == 1 ? 0.0 : 1.0;
   }
   template <class Args>
@@ -182,6 +193,8 @@ struct Attention {
     args.sequences = h.sequences, args.heads = h.heads, args.kv_heads = h.kv_heads;
     args.window = h.window, args.scale = 0.75f, args.causal = h.causal;
     args.soft_cap = h.soft_cap;
+    if (h.slopes) args.slopes = f32_vector(const_cast<float*>(slopes.data()), h.heads);
+    if (h.sinks) args.sinks = sinks.tensor();
   }
   void forward() const {
     AttendArgs args;
@@ -197,7 +210,8 @@ struct Attention {
 
   Heads h;
   int64_t rows;
-  F64 q, k, v, mask, y;
+  F64 q, k, v, mask, sinks, y;
+  std::vector<float> slopes;
 };
 
 // y of one row and head by the definition.
@@ -215,11 +229,16 @@ std::vector<double> naive_attention(const Attention& a, int64_t row, int64_t hea
     score *= 0.75;
     const auto cap = static_cast<double>(h.soft_cap);
     if (cap > 0) score = cap * std::tanh(score / cap);
+    if (h.slopes) {
+      score -= static_cast<double>(a.slopes[static_cast<size_t>(head)]) *
+               static_cast<double>(std::abs(row % h.length - p));
+    }
     total += std::exp(score);
     for (size_t d = 0; d < y.size(); ++d) {
       y[d] += std::exp(score) * a.v.at(first + p, kv + static_cast<int64_t>(d));
     }
   }
+  if (h.sinks) total += std::exp(a.sinks[head]);
   for (double& value : y) value = total > 0 ? value / total : 0;
   return y;
 }
@@ -247,7 +266,11 @@ TEST(AttendDx, IsTheGradientOfAttend) {
     AttendDxArgs args;
     a.fill(args);
     args.dy = dy.tensor(), args.dq = dq.tensor(), args.dk = dk.tensor(), args.dv = dv.tensor();
+    const F64 by_row(a.rows, h.heads), dsinks(1, h.heads);
+    if (h.sinks) args.dsinks = by_row.tensor();
     run64(&Ops::attend_dx, args);
+    for (int64_t r = 0; r < a.rows; ++r)
+      for (int64_t head = 0; head < h.heads; ++head) dsinks[head] += by_row.at(r, head);
     const auto objective = [&] {
       a.forward();
       return dot(a.y, dy);
@@ -255,6 +278,7 @@ TEST(AttendDx, IsTheGradientOfAttend) {
     expect_gradient("dq", a.q, dq, objective);
     expect_gradient("dk", a.k, dk, objective);
     expect_gradient("dv", a.v, dv, objective);
+    if (h.sinks) expect_gradient("dsinks", a.sinks, dsinks, objective);
   }
 }
 

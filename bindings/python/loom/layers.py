@@ -25,6 +25,7 @@ class Dense(Layer):
     bias: Add a trained bias.
     activation: Function applied to the result.
     soft_cap: c: the result y becomes c tanh(y / c); 0 = none; 0 to 1000000.
+    scale: Factor of the result, before soft_cap; 1e-06 to 1000000.
     """
 
     in_: int = OPEN
@@ -32,6 +33,7 @@ class Dense(Layer):
     bias: bool = True
     activation: str = 'linear'
     soft_cap: float = 0.0
+    scale: float = 1.0
 
     TYPE = "Dense"
     _NAMES = {
@@ -40,6 +42,7 @@ class Dense(Layer):
         "bias": "bias",
         "activation": "activation",
         "soft_cap": "soft_cap",
+        "scale": "scale",
     }
     _WIDTHS = ('in_', 'out')
 
@@ -464,6 +467,13 @@ class MultiHeadAttention(Layer):
     soft_cap: c: scores s become c tanh(s / c); 0 = none; 0 to 1000000.
     sub_norm: RMS norm before the output projection.
     sub_norm_eps: Added to the mean square in that norm; 0 to 1.
+    qk_norm_form: That norm: rms, rms_wide, layer, layer_shared or l2.
+    qk_norm_after_rope: qk_norm comes after the rotary embedding, not before it.
+    clip: c: values of q, k and v are limited to [-c, c]; 0 = none; 0 to 1000000.
+    alibi: Exponent of the smallest ALiBi slope (Press et al., 2022), 8 in the paper; 0 = none; 0 to
+        1000.
+    alibi_scale: Factor of these slopes; 0 to 1000000.
+    sinks: A learned score without a value for every head.
     """
 
     width: int
@@ -488,6 +498,12 @@ class MultiHeadAttention(Layer):
     soft_cap: float = 0.0
     sub_norm: bool = False
     sub_norm_eps: float = 1e-06
+    qk_norm_form: str = 'rms'
+    qk_norm_after_rope: bool = False
+    clip: float = 0.0
+    alibi: float = 0.0
+    alibi_scale: float = 1.0
+    sinks: bool = False
 
     TYPE = "MultiHeadAttention"
     _NAMES = {
@@ -513,6 +529,12 @@ class MultiHeadAttention(Layer):
         "soft_cap": "soft_cap",
         "sub_norm": "sub_norm",
         "sub_norm_eps": "sub_norm_eps",
+        "qk_norm_form": "qk_norm_form",
+        "qk_norm_after_rope": "qk_norm_after_rope",
+        "clip": "clip",
+        "alibi": "alibi",
+        "alibi_scale": "alibi_scale",
+        "sinks": "sinks",
     }
 
 
@@ -568,13 +590,17 @@ class LayerNorm(Layer):
 
     width: Normalized width; 1 to 16777216.
     eps: Added to the variance; 0 to 1.
+    weight: Multiply by a trained weight.
+    bias: Add a trained bias.
     """
 
     width: int = OPEN
     eps: float = 1e-05
+    weight: bool = True
+    bias: bool = True
 
     TYPE = "LayerNorm"
-    _NAMES = {"width": "width", "eps": "eps"}
+    _NAMES = {"width": "width", "eps": "eps", "weight": "weight", "bias": "bias"}
     _WIDTHS = ('width',)
 
 
@@ -880,14 +906,17 @@ class Sequential(Layer):
 
 @dataclass(frozen=True)
 class Residual(Layer):
-    """x + F(x), F being the children one after the other. Without children the second input is what
-    the layer before received.
+    """x + scale F(x), F being the children one after the other. Without children the second input
+    is what the layer before received.
+
+    scale: Factor of what is added; 1e-06 to 1000000.
     """
 
     children: Sequence[Layer] = ()
+    scale: float = 1.0
 
     TYPE = "Residual"
-    _NAMES = {}
+    _NAMES = {"scale": "scale"}
 
 
 @dataclass(frozen=True)

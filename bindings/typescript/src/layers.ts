@@ -7,8 +7,8 @@
 import { type Axes, type Layer, layer } from "./layer.js";
 
 /** y = f(x W^T + b) over the last extent: [.., in] -> [.., out]. A sample of `in` values in several extents counts as one row: [B, C, H, W] -> [B, out]. */
-export function Dense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; softCap?: number } = {}): Layer {
-  return layer("Dense", { in: inputs, out: outputs }, options, { bias: "bias", activation: "activation", softCap: "soft_cap" });
+export function Dense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; softCap?: number; scale?: number } = {}): Layer {
+  return layer("Dense", { in: inputs, out: outputs }, options, { bias: "bias", activation: "activation", softCap: "soft_cap", scale: "scale" });
 }
 
 /** A convolution: [B, in, L], [B, in, H, W] or [B, in, D, H, W] -> the same with `out` channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long. groups = in: depthwise. */
@@ -62,8 +62,8 @@ export function Embedding(vocab: number, width: number, options: { paddingId?: n
 }
 
 /** Attention over [B, T, width], with rotary positions (Su et al., 2021). kv_heads below heads groups queries (Ainslie et al., 2023). */
-export function MultiHeadAttention(width: number, heads: number, kvHeads: number, headDim: number, options: { bias?: boolean; outBias?: boolean; qkNorm?: boolean; qkNormEps?: number; causal?: boolean; window?: number; rope?: boolean; ropeTheta?: number; ropeScaling?: string; ropeFactor?: number; ropeLowFreq?: number; ropeHighFreq?: number; ropeOriginal?: number; ropeWidth?: number; scale?: number; softCap?: number; subNorm?: boolean; subNormEps?: number } = {}): Layer {
-  return layer("MultiHeadAttention", { width: width, heads: heads, kv_heads: kvHeads, head_dim: headDim }, options, { bias: "bias", outBias: "out_bias", qkNorm: "qk_norm", qkNormEps: "qk_norm_eps", causal: "causal", window: "window", rope: "rope", ropeTheta: "rope_theta", ropeScaling: "rope_scaling", ropeFactor: "rope_factor", ropeLowFreq: "rope_low_freq", ropeHighFreq: "rope_high_freq", ropeOriginal: "rope_original", ropeWidth: "rope_width", scale: "scale", softCap: "soft_cap", subNorm: "sub_norm", subNormEps: "sub_norm_eps" });
+export function MultiHeadAttention(width: number, heads: number, kvHeads: number, headDim: number, options: { bias?: boolean; outBias?: boolean; qkNorm?: boolean; qkNormEps?: number; causal?: boolean; window?: number; rope?: boolean; ropeTheta?: number; ropeScaling?: string; ropeFactor?: number; ropeLowFreq?: number; ropeHighFreq?: number; ropeOriginal?: number; ropeWidth?: number; scale?: number; softCap?: number; subNorm?: boolean; subNormEps?: number; qkNormForm?: string; qkNormAfterRope?: boolean; clip?: number; alibi?: number; alibiScale?: number; sinks?: boolean } = {}): Layer {
+  return layer("MultiHeadAttention", { width: width, heads: heads, kv_heads: kvHeads, head_dim: headDim }, options, { bias: "bias", outBias: "out_bias", qkNorm: "qk_norm", qkNormEps: "qk_norm_eps", causal: "causal", window: "window", rope: "rope", ropeTheta: "rope_theta", ropeScaling: "rope_scaling", ropeFactor: "rope_factor", ropeLowFreq: "rope_low_freq", ropeHighFreq: "rope_high_freq", ropeOriginal: "rope_original", ropeWidth: "rope_width", scale: "scale", softCap: "soft_cap", subNorm: "sub_norm", subNormEps: "sub_norm_eps", qkNormForm: "qk_norm_form", qkNormAfterRope: "qk_norm_after_rope", clip: "clip", alibi: "alibi", alibiScale: "alibi_scale", sinks: "sinks" });
 }
 
 /** down(f(gate(x)) * up(x)) over the last extent (Shazeer, 2020). */
@@ -77,8 +77,8 @@ export function RmsNorm(width: number, options: { eps?: number } = {}): Layer {
 }
 
 /** (x - mean) / sqrt(variance + eps) * weight + bias over the last extent (Ba et al., 2016). */
-export function LayerNorm(width: number, options: { eps?: number } = {}): Layer {
-  return layer("LayerNorm", { width: width }, options, { eps: "eps" });
+export function LayerNorm(width: number, options: { eps?: number; weight?: boolean; bias?: boolean } = {}): Layer {
+  return layer("LayerNorm", { width: width }, options, { eps: "eps", weight: "weight", bias: "bias" });
 }
 
 /** In training values are zero with probability `rate` and the others larger; elsewhere it gives x itself. */
@@ -151,9 +151,9 @@ export function Sequential(children: readonly Layer[]): Layer {
   return layer("Sequential", { children });
 }
 
-/** x + F(x), F being the children one after the other. Without children the second input is what the layer before received. */
-export function Residual(children: readonly Layer[]): Layer {
-  return layer("Residual", { children });
+/** x + scale F(x), F being the children one after the other. Without children the second input is what the layer before received. */
+export function Residual(children: readonly Layer[], options: { scale?: number } = {}): Layer {
+  return layer("Residual", { children }, options, { scale: "scale" });
 }
 
 /** Children side by side on one input. */

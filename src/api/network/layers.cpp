@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kActivation[] = {"linear", "relu", "leaky_relu", "relu2", "silu", "gelu_tanh",
     "gelu_erf", "tanh", "sigmoid", "mish", "softplus", "elu", "hard_swish"};
+constexpr const char* kQkNorm[] = {"rms", "rms_wide", "layer", "layer_shared", "l2"};
 constexpr const char* kDropoutForm[] = {"elementwise", "channel", "alpha"};
 constexpr const char* kSoftmaxVariant[] = {"standard", "grid", "hierarchical", "temperature",
     "gumbel", "masked", "sparse", "adaptive", "mixture", "entmax"};
@@ -36,6 +37,7 @@ Dense::operator Layer() const {
   b.add("bias", bias);
   b.add("activation", word(kActivation, activation));
   b.add("soft_cap", soft_cap);
+  b.add("scale", scale);
   return std::move(b).layer();
 }
 template <int kAxes>
@@ -138,6 +140,12 @@ MultiHeadAttention::operator Layer() const {
   b.add("soft_cap", soft_cap);
   b.add("sub_norm", sub_norm);
   b.add("sub_norm_eps", sub_norm_eps);
+  b.add("qk_norm_form", word(kQkNorm, qk_norm_form));
+  b.add("qk_norm_after_rope", qk_norm_after_rope);
+  b.add("clip", clip);
+  b.add("alibi", alibi);
+  b.add("alibi_scale", alibi_scale);
+  b.add("sinks", sinks);
   b.add(more);
   return std::move(b).layer();
 }
@@ -161,6 +169,8 @@ LayerNorm::operator Layer() const {
   LayerBuilder b("LayerNorm");
   b.add("width", width);
   b.add("eps", eps);
+  b.add("weight", weight);
+  b.add("bias", bias);
   return std::move(b).layer();
 }
 Dropout::operator Layer() const {
@@ -273,6 +283,7 @@ Sequential::operator Layer() const {
 }
 Residual::operator Layer() const {
   LayerBuilder b("Residual");
+  b.add("scale", scale);
   return std::move(b).layer(children);
 }
 Parallel::operator Layer() const {

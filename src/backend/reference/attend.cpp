@@ -2,8 +2,9 @@
 // positions that causality and the window allow a row; masked ones are zeros. Scores and weighted
 // sums follow rule 2 of docs/numerics.md, the softmax and rowsum(P * dP) rule 4. Per head, dk and
 // dv are sums under rule 2 over all rows of the sequence; rows that do not see the position are
-// zeros. Heads that share keys add up, starting from the first. Lanes share the heads of rows
-// (attend) and the kv heads of sequences (attend_dx).
+// zeros. Heads that share keys add up, starting from the first. A sink is one more value of the
+// softmax, after the last position. Lanes share the heads of rows (attend) and the kv heads of
+// sequences (attend_dx).
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
 
@@ -23,6 +24,8 @@ struct Head {
         first(sequence * length),
         at(head * width),
         kv_at(head / (a.heads / a.kv_heads) * width),
+        slope(a.slopes.empty() ? 0.0f : a.slopes.f32()[head]),
+        sink(a.sinks.empty() ? nullptr : a.sinks.template row<T>(0) + head),
         mask(a.mask.empty() ? nullptr : a.mask.template row<T>(sequence)) {}
 
   const T* q(int64_t row) const { return args.q.template row<T>(first + row) + at; }
@@ -57,12 +60,17 @@ struct Head {
   // The input of the softmax: -inf if masked.
   T score(int64_t row, int64_t position) const {
     if (masked(position)) return static_cast<T>(-kInfinity);
-    if (args.soft_cap > 0) return bent(row, position) * static_cast<T>(args.soft_cap);
-    return plain_score(row, position);
+    const T s = args.soft_cap > 0 ? bent(row, position) * static_cast<T>(args.soft_cap)
+                                  : plain_score(row, position);
+    if (args.slopes.empty()) return s;
+    const int64_t distance = row > position ? row - position : position - row;
+    return s - static_cast<T>(slope) * static_cast<T>(distance);
   }
 
   const Args& args;
   int64_t length, width, first, at, kv_at;
+  float slope;
+  const T* sink;
   const T* mask;
 };
 
@@ -77,16 +85,19 @@ struct SoftmaxOf {
 };
 
 // Writes the weights of the positions that row `row` may see to weights[0, ...), as softmax_row
-// does.
+// does; that of a sink follows.
 template <class T, class H>
 SoftmaxOf<T> row_weights(const H& head, int64_t row, T* weights) {
   const LaneRange seen = head.allowed(row);
   const int64_t n = seen.end - seen.begin;
   for (int64_t i = 0; i < n; ++i) weights[i] = head.score(row, seen.begin + i);
+  if (head.sink != nullptr) weights[n] = *head.sink;
+  const int64_t all = n + (head.sink != nullptr ? 1 : 0);
   SoftmaxOf<T> softmax{};
-  softmax.largest = reduce_max<T>(n, [&](int64_t i) { return weights[i]; });
+  softmax.largest = reduce_max<T>(all, [&](int64_t i) { return weights[i]; });
   softmax.sum =
-      reduce_sum<T>(n, [&](int64_t i) { return fmath::exp<T>(weights[i] - softmax.largest); });
+      reduce_sum<T>(all, [&](int64_t i) { return fmath::exp<T>(weights[i] - softmax.largest); });
+  if (head.sink != nullptr) weights[n] = softmax.weight(weights[n]);
   for (int64_t i = 0; i < n; ++i) {
     weights[i] = head.masked(seen.begin + i) ? T(0) : softmax.weight(weights[i]);
   }
@@ -108,14 +119,15 @@ void attend_row(const AttendArgs& args, int64_t row, int64_t index, T* weights) 
   }
 }
 
-// The gradients of head `index` of a sequence. Scratch: the weights of one row, and for every row
-// the two numbers of its softmax and rowsum(P * dP).
+// The gradients of head `index` of a sequence. Scratch: the weights of one row and its sink, and
+// for every row the two numbers of its softmax and rowsum(P * dP).
 template <class T>
 struct HeadGradient {
   HeadGradient(const AttendDxArgs& args, int64_t sequence, int64_t index, T* scratch)
       : head(args, sequence, index),
+        at(index),
         weights(scratch),
-        largest(scratch + head.length),
+        largest(scratch + args.score_count()),
         sums(largest + head.length),
         dots(sums + head.length) {}
 
@@ -147,6 +159,8 @@ struct HeadGradient {
     dots[r] = reduce_sum<T>(n, [&](int64_t i) {
       return head.masked(seen.begin + i) ? T(0) : weights[i] * d_weight(r, seen.begin + i);
     });
+    if (head.sink != nullptr)
+      head.args.dsinks.template row<T>(head.first + r)[at] = -(weights[n] * dots[r]);
     for (int64_t i = 0; i < n; ++i) weights[i] = d_score(r, seen.begin + i, weights[i]);
     T* dq = head.args.dq.template row<T>(head.first + r) + head.at;
     for (int64_t d = 0; d < head.width; ++d) {
@@ -187,6 +201,7 @@ struct HeadGradient {
   }
 
   Head<T, AttendDxArgs> head;
+  int64_t at;
   T *weights, *largest, *sums, *dots;
 };
 

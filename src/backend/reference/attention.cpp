@@ -96,6 +96,14 @@ Visible visible(const AttentionArgs& args, int64_t position) {
   return {begin < end ? begin : end, end};
 }
 
+// The input of the softmax, from q . k and the distance of the two positions.
+float softmax_input(const AttentionArgs& args, int64_t head, float dot, int64_t distance) {
+  float s = dot * args.scale;
+  if (args.soft_cap > 0) s = fmath::tanh<float>(s / args.soft_cap) * args.soft_cap;
+  if (args.slopes.empty()) return s;
+  return s - args.slopes.f32()[head] * static_cast<float>(distance < 0 ? -distance : distance);
+}
+
 void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores) {
   const RowPosition row_position = place_of(args.row_positions, row, args.first);
   const KvCache cache = args.cache.sequence(row_position.sequence);
@@ -111,13 +119,12 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
       for (int64_t d = 0; d < count; ++d) out[d] = load_number(cache, cache.keys, key, d0 + d);
     });
   }
-  float scale = args.scale;
-  if (args.soft_cap > 0) {
-    const float cap = args.soft_cap;
-    for (int64_t i = 0; i < n; ++i) scores[i] = fmath::tanh<float>(scores[i] * scale / cap) * cap;
-    scale = 1.0f;
+  const bool has_sink = !args.sinks.empty();
+  for (int64_t i = 0; i < n; ++i) {
+    scores[i] = softmax_input(args, head, scores[i], row_position.position - (seen.begin + i));
   }
-  softmax_row<float>(scores, scale, n, scores);
+  if (has_sink) scores[n] = args.sinks.f32()[head];
+  softmax_row<float>(scores, 1.0f, n + (has_sink ? 1 : 0), scores);
   float* y = args.y.f32_row(row) + head * width;
   for (int64_t d = 0; d < width; ++d) {
     y[d] = chunked_dot<float>(scores, n, [&](int64_t i0, int64_t count, float* out) {

@@ -354,6 +354,12 @@ std::string_view difference(const DecoderConfig& a, const DecoderConfig& b) {
   if (!same_number(a.attention_soft_cap, b.attention_soft_cap) ||
       !same_number(a.final_soft_cap, b.final_soft_cap))
     return "its soft caps";
+  if (a.qk_norm_form != b.qk_norm_form || a.qk_norm_after_rope != b.qk_norm_after_rope)
+    return "its norms of queries and keys";
+  if (!same_number(a.clip_qkv, b.clip_qkv)) return "the limits of its queries, keys and values";
+  if (!same_number(a.alibi, b.alibi) || !same_number(a.alibi_scale, b.alibi_scale))
+    return "its ALiBi slopes";
+  if (a.sinks != b.sinks) return "its attention sinks";
   for (int64_t i = 0; i < a.num_layers; ++i) {
     const DecoderLayer x = a.layer(i), y = b.layer(i);
     if (x.window != y.window) return "the windows of its layers";

@@ -54,8 +54,8 @@ struct ParamSpec {
   bool matrix() const { return shape.rank() == 2; }
 };
 
-// The position data that a layer needs: the angles of a rotary embedding, or position numbers as
-// ids. Equal specs share one table.
+// The position data that a layer needs: the angles of a rotary embedding, the slopes of ALiBi, or
+// position numbers as ids. Equal specs share one table.
 struct RopeSpec {
   int64_t width = 0;    // rotated values per head
   int64_t numbers = 0;  // above 0: no angles, but this many positions 0, 1, 2, ... as ids
@@ -63,12 +63,16 @@ struct RopeSpec {
   std::string scaling;  // "", "linear", "llama3"
   double factor = 1.0, low_freq = 1.0, high_freq = 4.0;
   int64_t original_positions = 8192;
+  int64_t slopes = 0;      // above 0: as many slopes of ALiBi
+  double alibi = 8.0;      // the exponent of the smallest slope
+  double alibi_scale = 1;  // factor of the slopes
   bool operator==(const RopeSpec&) const = default;
 };
 
-// Tables of a RopeSpec: the angles of rotary embeddings, or numbers 0, 1, 2, ... as ids.
+// Tables of a RopeSpec: the angles of rotary embeddings, slopes, or numbers 0, 1, 2, ... as ids.
 struct PositionTable {
   Tensor cos, sin;  // [positions, width / 2]
+  Tensor slopes;    // [slopes]
   Tensor numbers;   // [positions], i32
 };
 

@@ -47,6 +47,8 @@ struct KvWriteArgs {
 // y[r, h*D..] = softmax(scale * q . K^T) V over positions p <= first + r (causal), or over all
 // `length` positions. With window > 0 only nearer positions count: |first + r - p| < window. Head h
 // reads kv head h / (H/G). With soft_cap c > 0 a score s = scale * q . k counts as c tanh(s / c).
+// slopes [H], may be empty: ALiBi; the score of position p becomes s - slopes[h] * |first + r - p|.
+// sinks [H], may be empty: a score without a value, which only takes part in the softmax.
 // With `places` ([R, 2], with pages [R, 2 + N]: ops/recording/pages.hpp) row r reads its sequence
 // and position at run time. So rows of several sequences share a pass. All positions are then below
 // `length`, first is 0, and causal is true.
@@ -61,11 +63,12 @@ struct AttentionArgs {
   bool causal = true;
   float soft_cap = 0.0f;
   Tensor row_positions{};
+  Tensor slopes{}, sinks{};
 
   static constexpr Gradient kGradient = Gradient::none;
   static constexpr bool kF32Only = true;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.q, self.row_positions);
+    reads(f, self.q, self.row_positions, self.slopes, self.sinks);
     writes(f, self.y);
   }
   static void memory(const auto& self, auto&& f) { f(self.cache, Access::read); }
@@ -78,40 +81,46 @@ struct AttentionArgs {
 // earlier positions and itself (causal), the last `window` of those (window > 0; not causal:
 // |distance| < window), and only those with mask != 0 (mask [sequences, T], may be empty). Sums and
 // soft_cap as in attention, over all positions between the first and the last that causality and
-// the window allow. Masked ones count as zeros.
+// the window allow. Masked ones count as zeros. slopes (always f32) and sinks as in attention.
 struct AttendArgs {
   Tensor q, k, v, y, mask;
   int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
   float scale = 1.0f;
   bool causal = true;
   float soft_cap = 0.0f;
+  Tensor slopes{}, sinks{};
 
   static constexpr Gradient kGradient = Gradient::rule;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.q, self.k, self.v, self.mask);
+    reads(f, self.q, self.k, self.v, self.mask, self.slopes, self.sinks);
     writes(f, self.y);
   }
   int64_t work() const { return q.shape.count() * (q.rows() / sequences); }
-  int64_t scratch() const { return attend_scratch(q.rows() / sequences); }
+  int64_t scratch() const { return attend_scratch(score_count()); }
+  // Scores of a row: one per position, and a sink.
+  int64_t score_count() const { return q.rows() / sequences + (sinks.empty() ? 0 : 1); }
 };
 
 // With P the weights of attend: dv = P^T dy; dP = dy V^T; dS = P * (dP - rowsum(P * dP)) * scale;
 // dq = dS k; dk = dS^T q; heads that share keys and values add up, head ascending. With soft_cap c,
-// dS is multiplied by 1 - tanh(s / c)^2 before scale.
+// dS is multiplied by 1 - tanh(s / c)^2 before scale. dsinks [R, heads] exists if sinks do: minus
+// the weight of the sink times rowsum(P * dP). Its column sums are the gradient of sinks.
 struct AttendDxArgs {
   Tensor q, k, v, dy, mask, dq, dk, dv;
   int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
   float scale = 1.0f;
   bool causal = true;
   float soft_cap = 0.0f;
+  Tensor slopes{}, sinks{}, dsinks{};
 
   static constexpr Gradient kGradient = Gradient::none;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.q, self.k, self.v, self.dy, self.mask);
-    writes(f, self.dq, self.dk, self.dv);
+    reads(f, self.q, self.k, self.v, self.dy, self.mask, self.slopes, self.sinks);
+    writes(f, self.dq, self.dk, self.dv, self.dsinks);
   }
   int64_t work() const { return 3 * q.shape.count() * (q.rows() / sequences); }
-  int64_t scratch() const { return attend_dx_scratch(q.rows() / sequences, soft_cap > 0.0f); }
+  int64_t scratch() const { return attend_dx_scratch(score_count(), soft_cap > 0.0f); }
+  int64_t score_count() const { return q.rows() / sequences + (sinks.empty() ? 0 : 1); }
 };
 
 }  // namespace loom::core

@@ -43,6 +43,15 @@ Status heads_divide(std::string_view op, std::string_view name, const Tensor& t,
                   " heads: the last extent must divide");
 }
 
+// slopes and sinks: absent, or one value per head.
+template <class Args>
+Status per_head(std::string_view op, const Args& args) {
+  if (!args.slopes.empty())
+    LOOM_TRY(rules::vector(op, "slopes", args.slopes, args.heads, DType::f32));
+  if (args.sinks.empty()) return {};
+  return rules::vector(op, "sinks", args.sinks, args.heads, args.q.dtype);
+}
+
 // The common checks of attend and attend_dx.
 template <class Args>
 Status sequences(std::string_view op, const Args& args) {
@@ -66,6 +75,7 @@ Status sequences(std::string_view op, const Args& args) {
   }
   if (args.window < 0) return op_error(op, "window is ", args.window, ": it must not be negative");
   LOOM_TRY(rules::soft_cap(op, args.soft_cap));
+  LOOM_TRY(per_head(op, args));
   return matrix_or_absent(op, "mask", mask, args.sequences, q.rows() / args.sequences, q.dtype);
 }
 
@@ -157,8 +167,8 @@ Status check(const KvWriteArgs& args) {
 }
 
 Status check(const AttentionArgs& args) {
-  const auto& [q, y, cache, heads, first, length, window, scale, causal, soft_cap, row_positions] =
-      args;
+  const auto& [q, y, cache, heads, first, length, window, scale, causal, soft_cap, row_positions,
+               slopes, sinks] = args;
   LOOM_TRY(plain("attention", "q", q, DType::f32));
   LOOM_TRY(plain("attention", "y", y, DType::f32));
   LOOM_TRY(rules::cache("attention", cache));
@@ -184,15 +194,19 @@ Status check(const AttentionArgs& args) {
   }
   if (window < 0) return op_error("attention", "window is ", window, ": it must not be negative");
   LOOM_TRY(rules::soft_cap("attention", soft_cap));
-  return apart("attention", "y", y, "q", q);
+  LOOM_TRY(per_head("attention", args));
+  return apart_from("attention", "y", y, {{"q", q}, {"slopes", slopes}, {"sinks", sinks}});
 }
 
 Status check(const AttendArgs& args) {
-  const auto& [q, k, v, y, mask, n, heads, kv_heads, window, scale, causal, cap] = args;
+  const auto& [q, k, v, y, mask, n, heads, kv_heads, window, scale, causal, cap, slopes, sinks] =
+      args;
   LOOM_TRY(sequences("attend", args));
   LOOM_TRY(plain("attend", "y", y, q.dtype));
   LOOM_TRY(same_shape("attend", "q", q, "y", y));
-  return apart_from("attend", "y", y, {{"q", q}, {"k", k}, {"v", v}, {"mask", mask}});
+  return apart_from(
+      "attend", "y", y,
+      {{"q", q}, {"k", k}, {"v", v}, {"mask", mask}, {"slopes", slopes}, {"sinks", sinks}});
 }
 
 Status gradient_rule(Differentiator& d, const AttendArgs& a) {
@@ -201,7 +215,8 @@ Status gradient_rule(Differentiator& d, const AttendArgs& a) {
   LOOM_ASSIGN(const Target q, d.gradient_target(a.q));
   LOOM_ASSIGN(const Target k, d.gradient_target(a.k));
   LOOM_ASSIGN(const Target v, d.gradient_target(a.v));
-  if (q.out.empty() && k.out.empty() && v.out.empty()) return {};
+  LOOM_ASSIGN(const Target sinks, d.gradient_target(a.sinks, true));
+  if (q.out.empty() && k.out.empty() && v.out.empty() && sinks.out.empty()) return {};
   AttendDxArgs g;
   g.q = a.q;
   g.k = a.k;
@@ -218,15 +233,19 @@ Status gradient_rule(Differentiator& d, const AttendArgs& a) {
   g.scale = a.scale;
   g.causal = a.causal;
   g.soft_cap = a.soft_cap;
+  g.slopes = a.slopes;
+  g.sinks = a.sinks;
+  if (!a.sinks.empty()) g.dsinks = d.fresh(Shape{a.q.rows(), a.heads});
   LOOM_TRY(d.ops().attend_dx(g));
+  if (!sinks.out.empty()) LOOM_TRY(d.ops().reduce_cols({g.dsinks, sinks.out, sinks.accumulate}));
   LOOM_TRY(d.accumulate(q));
   LOOM_TRY(d.accumulate(k));
   return d.accumulate(v);
 }
 
 Status check(const AttendDxArgs& args) {
-  const auto& [q, k, v, dy, mask, dq, dk, dv, n, heads, kv_heads, window, scale, causal, cap] =
-      args;
+  const auto& [q, k, v, dy, mask, dq, dk, dv, n, heads, kv_heads, window, scale, causal, cap,
+               slopes, sinks, dsinks] = args;
   LOOM_TRY(sequences("attend_dx", args));
   LOOM_TRY(plain("attend_dx", "dy", dy, q.dtype));
   LOOM_TRY(same_shape("attend_dx", "q", q, "dy", dy));
@@ -236,10 +255,21 @@ Status check(const AttendDxArgs& args) {
     LOOM_TRY(plain("attend_dx", out.name, out.t, q.dtype));
     LOOM_TRY(same_shape("attend_dx", "k", k, out.name, out.t));
   }
-  for (const Named& out : {Named{"dq", dq}, Named{"dk", dk}, Named{"dv", dv}}) {
+  if (sinks.empty() != dsinks.empty())
+    return op_error("attend_dx", "sinks and dsinks come together");
+  LOOM_TRY(matrix_or_absent("attend_dx", "dsinks", dsinks, q.rows(), heads, q.dtype));
+  for (const Named& out :
+       {Named{"dq", dq}, Named{"dk", dk}, Named{"dv", dv}, Named{"dsinks", dsinks}}) {
     LOOM_TRY(apart_from("attend_dx", out.name, out.t,
-                        {{"q", q}, {"k", k}, {"v", v}, {"dy", dy}, {"mask", mask}}));
+                        {{"q", q},
+                         {"k", k},
+                         {"v", v},
+                         {"dy", dy},
+                         {"mask", mask},
+                         {"slopes", slopes},
+                         {"sinks", sinks}}));
   }
+  LOOM_TRY(apart_from("attend_dx", "dsinks", dsinks, {{"dq", dq}, {"dk", dk}, {"dv", dv}}));
   LOOM_TRY(apart_from("attend_dx", "dq", dq, {{"dk", dk}, {"dv", dv}}));
   return apart("attend_dx", "dk", dk, "dv", dv);
 }

@@ -42,8 +42,8 @@ struct Head {
         width(a.q.cols() / a.heads),
         window(a.window),
         causal(a.causal),
-        scale(a.scale),
-        soft_cap(a.soft_cap),
+        rule{a.scale, a.soft_cap, a.slopes.empty() ? 0.0f : a.slopes.f32()[head],
+             a.sinks.empty() ? nullptr : a.sinks.f32() + head},
         mask(a.mask.empty() ? nullptr : a.mask.f32_row(sequence)) {
     const int64_t kv = head / (a.heads / a.kv_heads);
     q = a.q.f32_row(sequence * length) + head * width;
@@ -67,7 +67,7 @@ struct Head {
 
   int64_t length, width, window;
   bool causal;
-  float scale, soft_cap;
+  ScoreRule rule;
   const float* mask;
   const float *q, *k, *v;
   int64_t q_stride, k_stride, v_stride;
@@ -96,23 +96,34 @@ inline void dot_rows(const Head& h, const float* a, int64_t a_stride, const floa
   product.run(rows, {seen.begin / 16, (seen.end + 15) / 16});
 }
 
-// Turns the scores of a block into weights: 0 if a row does not see a position of the block.
-inline void weigh_rows(const Head& h, LaneRange rows, const Weights& w) {
+// The softmax of n scores from `begin` on, some of which a mask hides.
+inline void weigh_masked(const Head& h, int64_t row, int64_t begin, int64_t n, float* x) {
+  softmax_inputs(x, h.rule, row - begin, n);
+  for (int64_t i = 0; i < n; ++i) {
+    if (h.hides(begin + i)) x[i] = -__builtin_inff();
+  }
+  if (h.rule.sink != nullptr) x[n] = *h.rule.sink;
+  softmax_row(x, 1.0f, n + (h.rule.sink != nullptr ? 1 : 0), x);
+  for (int64_t i = 0; i < n; ++i) {
+    if (h.hides(begin + i)) x[i] = 0.0f;
+  }
+}
+
+// Turns the scores of a block into weights: 0 if a row does not see a position of the block. Those
+// of a sink go to sinks[row * sink_stride], if it is not null.
+inline void weigh_rows(const Head& h, LaneRange rows, const Weights& w, float* sinks = nullptr,
+                       int64_t sink_stride = 0) {
   const LaneRange seen = h.allowed_rows(rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const LaneRange own = h.allowed(r);
     float* const row = w.row(r);
     const int64_t n = own.end - own.begin;
-    if (h.soft_cap > 0) cap_row(row + own.begin, h.scale, h.soft_cap, n);
-    const float scale = h.soft_cap > 0 ? 1.0f : h.scale;
     if (h.mask != nullptr) {
-      for (int64_t p = own.begin; p < own.end; ++p)
-        row[p] = h.hides(p) ? -__builtin_inff() : row[p] * scale;
+      weigh_masked(h, r, own.begin, n, row + own.begin);
+    } else {
+      weigh_scores(row + own.begin, h.rule, r - own.begin, n);
     }
-    softmax_row(row + own.begin, h.mask == nullptr ? scale : 1.0f, n, row + own.begin);
-    for (int64_t p = own.begin; h.mask != nullptr && p < own.end; ++p) {
-      if (h.hides(p)) row[p] = 0.0f;
-    }
+    if (sinks != nullptr) sinks[r * sink_stride] = row[own.end];
     for (int64_t p = seen.begin; p < own.begin; ++p) row[p] = 0.0f;
     for (int64_t p = own.end; p < seen.end; ++p) row[p] = 0.0f;
   }
@@ -145,7 +156,7 @@ inline void sum_positions(const Head& h, const float* x, int64_t x_stride, LaneR
 inline void attend_sequences(const AttendArgs& a, const Lane& lane) {
   const int64_t length = a.sequences == 0 ? 0 : a.q.rows() / a.sequences;
   if (length == 0 || a.q.cols() == 0) return;
-  const int64_t stride = round_up(length, kFloatTileGroups * 16);
+  const int64_t stride = round_up(a.score_count(), kFloatTileGroups * 16);
   const int64_t room = lane.scratch_bytes / 4 - kPanelFloats;
   int64_t block = a.causal ? 48 : kHeldRows;
   while (block * (stride + kCopyStride) > room) block /= 2;
@@ -176,7 +187,7 @@ inline void cap_slopes(const Head& h, LaneRange rows, const Weights& scores, con
     for (int64_t i = own.begin; i < own.end; i += 16) {
       V16 v = load16_n(scores.row(r) + i, own.end - i);
       LOOM_EACH(k) {
-        const Vf bent = fmath::tanh<Vf>(v.v[k] * h.scale / h.soft_cap);
+        const Vf bent = fmath::tanh<Vf>(v.v[k] * h.rule.scale / h.rule.soft_cap);
         v.v[k] = 1.0f - bent * bent;
       }
       store16_n(to.row(r) + i, v, own.end - i);
@@ -185,9 +196,9 @@ inline void cap_slopes(const Head& h, LaneRange rows, const Weights& scores, con
 }
 
 // dS from P and dP: (P * (dP - rowsum(P * dP))) * scale, 0 where a row does not see a position;
-// with a cap times `slopes` before scale.
+// with a cap times `slopes` before scale. `sinks` has weights and gets gradients.
 inline void score_gradients(const Head& h, LaneRange rows, const Weights& p, const Weights& d,
-                            const Weights& slopes) {
+                            const Weights& slopes, float* sinks, int64_t sink_stride) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const LaneRange own = h.allowed(r);
     const float* const weight = p.row(r);
@@ -199,12 +210,13 @@ inline void score_gradients(const Head& h, LaneRange rows, const Weights& p, con
     const float dot = reduce_sum(n, [&](int64_t i, int64_t m) {
       return mul16(load16_n(weight + own.begin + i, m), load16_n(gradient + own.begin + i, m));
     });
+    if (sinks != nullptr) sinks[r * sink_stride] = -(sinks[r * sink_stride] * dot);
     for (int64_t i = own.begin; i < own.end; i += 16) {
       V16 g = load16_n(gradient + i, own.end - i);
       const V16 w = load16_n(weight + i, own.end - i);
       LOOM_EACH(k) g.v[k] = w.v[k] * (g.v[k] - dot);
-      if (h.soft_cap > 0) g = mul16(g, load16_n(slopes.row(r) + i, own.end - i));
-      LOOM_EACH(k) g.v[k] = g.v[k] * h.scale;
+      if (h.rule.soft_cap > 0) g = mul16(g, load16_n(slopes.row(r) + i, own.end - i));
+      LOOM_EACH(k) g.v[k] = g.v[k] * h.rule.scale;
       store16_n(gradient + i, g, own.end - i);
     }
     for (int64_t i = own.begin; h.mask != nullptr && i < own.end; ++i) {
@@ -250,6 +262,9 @@ inline AttendDxArgs one_kv_head(const AttendDxArgs& a, int64_t sequence, int64_t
   one.q = wide(a.q), one.dy = wide(a.dy), one.dq = wide(a.dq);
   one.k = narrow(a.k), one.v = narrow(a.v), one.dk = narrow(a.dk), one.dv = narrow(a.dv);
   one.mask = part_of(a.mask, sequence, 1, 0, length);
+  one.slopes = part_of(a.slopes, 0, 1, kv * shared, shared);
+  one.sinks = part_of(a.sinks, 0, 1, kv * shared, shared);
+  one.dsinks = part_of(a.dsinks, first, length, kv * shared, shared);
   one.sequences = one.kv_heads = 1;
   one.heads = shared;
   return one;
@@ -267,19 +282,20 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
   const Weights p{scratch + kMatmulScratch / 4, stride, 0};
   const Weights d{p.at + h.length * stride, stride, 0};
   const Weights slopes{d.at + h.length * stride, stride, 0};  // has memory if there is a cap
+  float* const sinks = h.rule.sink == nullptr ? nullptr : a.dsinks.f32() + index;
   std::memset(p.at, 0, static_cast<size_t>(h.length * stride) * 4);
   for (int64_t begin = 0; begin < all.end; begin += kHeldRows) {
     const LaneRange rows = {begin, all.end - begin < kHeldRows ? all.end : begin + kHeldRows};
     dot_rows(h, h.q, h.q_stride, h.k, h.k_stride, rows, p, scratch);
-    if (h.soft_cap > 0) cap_slopes(h, rows, p, slopes);
-    weigh_rows(h, rows, p);
+    if (h.rule.soft_cap > 0) cap_slopes(h, rows, p, slopes);
+    weigh_rows(h, rows, p, sinks, a.dsinks.row_stride);
     const LaneRange seen = h.allowed_rows(rows);
     for (int64_t r = rows.begin; r < rows.end; ++r) {  // positions of tiles outside the block
       for (int64_t i = seen.begin / 16 * 16; i < seen.begin; ++i) p.row(r)[i] = 0.0f;
       for (int64_t i = seen.end; i < stride; ++i) p.row(r)[i] = 0.0f;
     }
     dot_rows(h, dy, a.dy.row_stride, h.v, h.v_stride, rows, d, scratch);
-    score_gradients(h, rows, p, d, slopes);
+    score_gradients(h, rows, p, d, slopes, sinks, a.dsinks.row_stride);
     sum_positions(h, h.k, h.k_stride, rows, d, a.dq.f32() + index * h.width, a.dq.row_stride,
                   scratch);
   }
@@ -290,7 +306,7 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
 
 inline void attend_dx(const AttendDxArgs& a, const Lane& lane) {
   const int64_t length = a.sequences == 0 ? 0 : a.q.rows() / a.sequences;
-  const int64_t stride = round_up(length, kFloatTileGroups * 16);
+  const int64_t stride = round_up(a.score_count(), kFloatTileGroups * 16);
   const int64_t matrices = a.soft_cap > 0 ? 3 : 2;
   if (kMatmulScratch + matrices * length * stride * 4 > lane.scratch_bytes)
     return reference_ops().attend_dx(a, lane);

@@ -202,9 +202,9 @@ void attend(const AttentionArgs& a, int64_t row, int64_t head, float* scores) {
   float* shifted = scores - first_group * 16;  // index by position
   score_groups<H, Cell>(q, keys, d, first_group, groups, scores, stride);
   LOOM_UNROLL for (int h = 0; h < H; ++h) {
-    float* s = shifted + h * stride + lo;
-    if (a.soft_cap > 0) cap_row(s, a.scale, a.soft_cap, hi - lo);
-    softmax_row(s, a.soft_cap > 0 ? 1.0f : a.scale, hi - lo, s);
+    const ScoreRule rule{a.scale, a.soft_cap, a.slopes.empty() ? 0.0f : a.slopes.f32()[head + h],
+                         a.sinks.empty() ? nullptr : a.sinks.f32() + head + h};
+    weigh_scores(shifted + h * stride + lo, rule, position - lo, hi - lo);
   }
   int64_t j = 0;
   for (; j + 64 <= d; j += 64) {

@@ -176,12 +176,40 @@ LOOM_INLINE void softmax_row(const float* x, float scale, int64_t n, float* y) {
 }
 
 // x = cap tanh(x * scale / cap), for n values.
-inline void cap_row(float* x, float scale, float cap, int64_t n) {
+// The inputs of the softmax of one head, from q . k. slope: of ALiBi, 0 for none. sink: may be
+// null.
+struct ScoreRule {
+  float scale, soft_cap, slope;
+  const float* sink;
+  bool only_scales() const { return soft_cap == 0.0f && slope == 0.0f && sink == nullptr; }
+};
+
+// x = scale x, then cap tanh(x / cap), then x - slope * |distance|. `distance`: the position of the
+// row minus the first of the n positions.
+inline void softmax_inputs(float* x, const ScoreRule& rule, int64_t distance, int64_t n) {
   for (int64_t i = 0; i < n; i += 16) {
     V16 v = load16_n(x + i, n - i);
-    LOOM_EACH(k) v.v[k] = fmath::tanh<Vf>(v.v[k] * scale / cap) * cap;
+    LOOM_EACH(k) v.v[k] = v.v[k] * rule.scale;
+    if (rule.soft_cap > 0.0f)
+      LOOM_EACH(k) v.v[k] = fmath::tanh<Vf>(v.v[k] / rule.soft_cap) * rule.soft_cap;
+    if (rule.slope != 0.0f) {
+      const auto first = static_cast<int32_t>(distance - i);
+      LOOM_EACH(k) {
+        const Vf d = __builtin_convertvector(first - vi_count(k), Vf);
+        v.v[k] = v.v[k] - rule.slope * fmath::max<Vf>(d, -d);
+      }
+    }
     store16_n(x + i, v, n - i);
   }
+}
+
+// The weights of n positions, in place. x has memory for one more value if there is a sink; it is
+// then the weight of the sink.
+inline void weigh_scores(float* x, const ScoreRule& rule, int64_t distance, int64_t n) {
+  if (rule.only_scales()) return softmax_row(x, rule.scale, n, x);
+  softmax_inputs(x, rule, distance, n);
+  if (rule.sink != nullptr) x[n] = *rule.sink;
+  softmax_row(x, 1.0f, n + (rule.sink != nullptr ? 1 : 0), x);
 }
 
 inline void softmax(const SoftmaxArgs& a, const Lane& lane) {

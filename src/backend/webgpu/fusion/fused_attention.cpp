@@ -48,6 +48,7 @@ Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest) {
     taken = 4;
   }
   if (a == nullptr || !a->row_positions.empty()) return 0;
+  if (!a->slopes.empty() || !a->sinks.empty()) return 0;
   const OneRow row = one_row(*a);
   const auto after = rest.subspan(static_cast<size_t>(taken));
   if (!row.fits || (taken > 1 && !turns_itself(run, *a, after))) return 0;

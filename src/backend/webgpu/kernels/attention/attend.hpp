@@ -238,6 +238,13 @@ fn hidden(at: RowAt, position: u32) -> bool {
 }
 )";
 
+// Errors: scores that no kernel computes.
+template <class Args>
+Status known_scores(std::string_view op, const Args& args) {
+  if (args.slopes.empty() && args.sinks.empty()) return {};
+  return unsupported(std::string(op) + " with ALiBi or sinks has no kernel");
+}
+
 // The size of an attention, as its kernels count it.
 struct AttendWork {
   int64_t sequences, rows, heads, kv_heads, width;  // rows of a sequence

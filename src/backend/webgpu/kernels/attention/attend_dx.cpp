@@ -221,6 +221,7 @@ fn run(row: u32, lane: u32) {
 }  // namespace
 
 Status attend_dx(Frame& frame, const AttendDxArgs& args) {
+  LOOM_TRY(known_scores("attend_dx", args));
   const int64_t length = args.q.rows() / args.sequences;
   const AttendWork work{
       args.sequences, length,      args.heads, args.kv_heads, args.q.cols() / args.heads, 0, length,

@@ -209,6 +209,7 @@ Status rope(Frame& frame, const RopeArgs& args) {
 
 Status attention(Frame& frame, const AttentionArgs& args) {
   LOOM_TRY(known_cache("attention", args.cache));
+  LOOM_TRY(known_scores("attention", args));
   if (!args.row_positions.empty()) return attend_placed(frame, args);
   const KvCache& cache = args.cache;
   const AttendWork work{
@@ -246,6 +247,7 @@ Status attention(Frame& frame, const AttentionArgs& args) {
 }
 
 Status attend(Frame& frame, const AttendArgs& args) {
+  LOOM_TRY(known_scores("attend", args));
   const int64_t length = args.q.rows() / args.sequences;
   const AttendWork work{
       args.sequences, length,      args.heads, args.kv_heads, args.q.cols() / args.heads, 0, length,
