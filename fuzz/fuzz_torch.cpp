@@ -1,4 +1,4 @@
-// Any bytes as a file of torch.save: refused in one line, or tensors that lie in it and can be
+// Any bytes as a file of torch.save: refused in one line, or tensors inside it whose values can be
 // read.
 #include <algorithm>
 #include <string>
