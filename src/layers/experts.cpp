@@ -5,8 +5,8 @@
 //   w = s of the chosen ones, divided by their sum if they are normalized, times the scale.
 //   y = sum of w_e Wd_e (act(Wg_e x + bg_e) * (Wu_e x + bu_e)) + bd_e) over the chosen experts, the
 //       largest s + choice_bias first, then the shared expert.
-// gate, up [experts inner, width] and down [experts width, inner] have the matrices of the experts
-// as runs of rows. A row of y depends on the same row of x alone, with the same bits in any batch.
+// expert_gate, expert_up [experts inner, width] and expert_down [experts width, inner] have the
+// matrices of the experts as runs of rows. A row of y depends on the same row of x alone, with the same bits in any batch.
 #include "base/text.hpp"
 #include "layers/core/field_tables.hpp"
 #include "layers/core/forward_call.hpp"
@@ -48,13 +48,13 @@ void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   const int64_t width = c.integer(kWidth), inner = c.integer(kInner);
   const int64_t experts = c.integer(kExperts), shared = c.integer(kSharedInner);
   out.push_back({"router", Shape{experts, width}, Init::glorot});
-  out.push_back(expert_matrix("gate", experts, inner, width));
-  out.push_back(expert_matrix("up", experts, inner, width));
-  out.push_back(expert_matrix("down", experts, width, inner));
+  out.push_back(expert_matrix("expert_gate", experts, inner, width));
+  out.push_back(expert_matrix("expert_up", experts, inner, width));
+  out.push_back(expert_matrix("expert_down", experts, width, inner));
   if (c.flag(kBias)) {
-    out.push_back({"gate_bias", Shape{experts * inner}});
-    out.push_back({"up_bias", Shape{experts * inner}});
-    out.push_back({"down_bias", Shape{experts * width}});
+    out.push_back({"expert_gate_bias", Shape{experts * inner}});
+    out.push_back({"expert_up_bias", Shape{experts * inner}});
+    out.push_back({"expert_down_bias", Shape{experts * width}});
   }
   if (c.flag(kRouterBias)) out.push_back({"router_bias", Shape{experts}});
   if (c.flag(kChoiceBias)) out.push_back({"choice_bias", Shape{experts}, Init::zeros, false});

@@ -128,9 +128,9 @@ Values expected(const Form& f, const LayerRig& rig, const Values& x) {
       return rows_of(rig.weight(name), e * n, n, cols);
     };
     const Values part =
-        mlp(f, x, matrix("gate", f.inner, f.width), matrix("up", f.inner, f.width),
-            matrix("down", f.width, f.inner), bias("gate_bias", f.inner), bias("up_bias", f.inner),
-            bias("down_bias", f.width));
+        mlp(f, x, matrix("expert_gate", f.inner, f.width), matrix("expert_up", f.inner, f.width),
+            matrix("expert_down", f.width, f.inner), bias("expert_gate_bias", f.inner), bias("expert_up_bias", f.inner),
+            bias("expert_down_bias", f.width));
     for (size_t k = 0; k < y.size(); ++k)
       y[k] += part[k] * f.scale * (f.normalize ? s[i] / total : s[i]);
   }

@@ -224,6 +224,11 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
                  width, ")");
     case Role::q_norm:
     case Role::k_norm: return " (head_dim)";
+    case Role::router:
+    case Role::expert_gate:
+    case Role::expert_up:
+    case Role::expert_down:
+      return cat(" (", family->experts == nullptr ? "" : family->experts->count, ", ", keys.inner, ", ", width, ")");
     case Role::gate:
     case Role::up:
     case Role::down:
