@@ -279,7 +279,7 @@ struct LOOM_API Experts {
   int64_t chosen_groups = 1;
   // Best scores of a group whose sum ranks it; 1 to 4096.
   int64_t group_best = 2;
-  // Inner width of an expert that always runs; 0: none; 0 to 16777216.
+  // Inner width of an expert that always runs; 0 disables it; 0 to 16777216.
   int64_t shared_inner = 0;
   // Scale the shared expert by the sigmoid of a product with x.
   bool shared_gate = false;

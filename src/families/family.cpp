@@ -24,8 +24,8 @@ const DecoderFamily* find_family_of_type(std::string_view model_type) {
 const DecoderFamily* find_family_of_gguf(std::string_view name, bool experts) {
   if (name.empty()) return nullptr;
   return find_family([&](const DecoderFamily& row) {
-    return row.gguf.name == name && (experts ? row.experts != nullptr
-                                             : row.experts == nullptr && !row.gguf.shared_name);
+    return row.gguf.name == name &&
+           (experts ? row.experts != nullptr : row.experts == nullptr && !row.gguf.shared_name);
   });
 }
 

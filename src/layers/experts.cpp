@@ -1,12 +1,14 @@
 // Experts: a sparse mixture of gated MLPs (Shazeer et al., "Outrageously large neural networks",
 // 2017; Fedus et al., "Switch transformers", 2021; DeepSeek-AI, "DeepSeek-V3", 2024).
 // docs/decisions/0116 has the design.
-//   s = softmax(Wr x + br) or sigmoid(Wr x + br); the chosen experts have the largest s + choice_bias.
-//   w = s of the chosen ones, divided by their sum if they are normalized, times the scale.
-//   y = sum of w_e Wd_e (act(Wg_e x + bg_e) * (Wu_e x + bu_e)) + bd_e) over the chosen experts, the
+//   s = softmax(Wr x + br) or sigmoid(Wr x + br); the chosen experts have the largest s +
+//   choice_bias. w = s of the chosen ones, divided by their sum if they are normalized, times the
+//   scale. y = sum of w_e Wd_e (act(Wg_e x + bg_e) * (Wu_e x + bu_e)) + bd_e) over the chosen
+//   experts, the
 //       largest s + choice_bias first, then the shared expert.
 // expert_gate, expert_up [experts inner, width] and expert_down [experts width, inner] have the
-// matrices of the experts as runs of rows. A row of y depends on the same row of x alone, with the same bits in any batch.
+// matrices of the experts as runs of rows. A row of y depends on the same row of x alone, with the
+// same bits in any batch.
 #include "base/text.hpp"
 #include "layers/core/field_tables.hpp"
 #include "layers/core/forward_call.hpp"
@@ -100,7 +102,7 @@ struct Mixture {
   Activation activation;
   Tensor x;
   int64_t rows, pairs;
-  // Of the pairs by expert (ops/args/experts.hpp).
+  // The order of the pairs by expert (ops/args/experts.hpp).
   Tensor starts, row_of, expert_of, positions;
 
   Tensor param(int i) const { return i < 0 ? Tensor{} : call.param(static_cast<size_t>(i)); }
@@ -241,8 +243,13 @@ Result<Tensor> forward(ForwardCall& call) {
   const Tensor& x = call.x();
   const int64_t rows = x.shape.count() / c.integer(kWidth);
   LOOM_ASSIGN(const Activation activation, parse_activation(c.text(kActivation)));
-  Mixture m{call, c, Indices(c), activation, as_matrix(x, rows, c.integer(kWidth)),
-            rows, rows * c.integer(kChosen)};
+  Mixture m{call,
+            c,
+            Indices(c),
+            activation,
+            as_matrix(x, rows, c.integer(kWidth)),
+            rows,
+            rows * c.integer(kChosen)};
   LOOM_ASSIGN(const Tensor weights, m.weights());
   LOOM_ASSIGN(const Tensor outputs, m.outputs());
   LOOM_ASSIGN(const Tensor parts, m.binary(outputs, weights, BinaryKind::mul));

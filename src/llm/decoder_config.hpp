@@ -70,10 +70,10 @@ struct DecoderConfig {
   bool qk_norm = false;     // per-head RMS norm of q and k (Qwen3)
   bool sub_norms = false;   // RMS norm before the last projections of attention and MLP (BitNet)
   bool post_norms = false;  // RMS norm of what attention and MLP add to the stream (Gemma 2)
-  double embedding_scale = 1.0;      // as in f32; a Gemma cast to bf16 as a whole rounds it to bf16
-  double attention_scale = 0.0;      // of the scores; 0 means 1 / sqrt(head_dim)
-  double attention_soft_cap = 0.0;   // c: scores s become c tanh(s / c); 0 disables it
-  double final_soft_cap = 0.0;       // the same for logits
+  double embedding_scale = 1.0;     // as in f32; a Gemma cast to bf16 as a whole rounds it to bf16
+  double attention_scale = 0.0;     // of the scores; 0 means 1 / sqrt(head_dim)
+  double attention_soft_cap = 0.0;  // c: scores s become c tanh(s / c); 0 disables it
+  double final_soft_cap = 0.0;      // the same for logits
   DecoderExperts experts;
   std::vector<DecoderLayer> layers;  // num_layers entries, or empty if all are plain
   double rope_theta = 10000.0;

@@ -98,18 +98,19 @@ void conform_top_experts() {
           const Rows x(rows, experts, static_cast<int64_t>(seed % 2), seed, values_of(seed));
           const Rows bias(1, experts, 0, seed + 1, Values::mixed);
           ++seed;
-          expect_same_bits(
-              cat(rows, " rows: ", k, " of ", experts, " in ", groups), [&](const Runner& run) {
-                Ids ids(rows, k), slots(rows, k);
-                TopExpertsArgs args{x.tensor(), {}, ids.tensor(), slots.tensor()};
-                if (seed % 2 == 0) args.bias = vector_of(bias);
-                args.groups = groups, args.chosen_groups = chosen, args.group_best = groups / 2 + (groups == 1);
-                run(&Ops::top_experts, args);
-                Image image;
-                add_ids(image, ids);
-                add_ids(image, slots);
-                return image;
-              });
+          expect_same_bits(cat(rows, " rows: ", k, " of ", experts, " in ", groups),
+                           [&](const Runner& run) {
+                             Ids ids(rows, k), slots(rows, k);
+                             TopExpertsArgs args{x.tensor(), {}, ids.tensor(), slots.tensor()};
+                             if (seed % 2 == 0) args.bias = vector_of(bias);
+                             args.groups = groups, args.chosen_groups = chosen,
+                             args.group_best = groups / 2 + (groups == 1);
+                             run(&Ops::top_experts, args);
+                             Image image;
+                             add_ids(image, ids);
+                             add_ids(image, slots);
+                             return image;
+                           });
         }
       }
     }
@@ -122,7 +123,8 @@ void conform_group_rows() {
       for (int64_t k : {1, 2, 8}) {
         Ids ids = choices(rows, k, experts, static_cast<uint64_t>(rows + k));
         expect_same_bits(cat(rows, " x ", k, " of ", experts), [&](const Runner& run) {
-          Ids starts(1, experts + 1), from(1, rows * k), sorted(1, rows * k), positions(1, rows * k);
+          Ids starts(1, experts + 1), from(1, rows * k), sorted(1, rows * k),
+              positions(1, rows * k);
           run(&Ops::group_rows, GroupRowsArgs{ids.tensor(), starts.tensor(), from.tensor(),
                                               sorted.tensor(), positions.tensor()});
           Image image;
@@ -171,7 +173,7 @@ void conform_expert_matmul_dw() {
     const Ids starts = starts_of(c);
     const int64_t experts = std::ssize(c.rows), pairs = starts.tensor().i32()[experts];
     ++variant;
-      const Rows dy(pairs, c.n, 1, variant, values_of(variant));
+    const Rows dy(pairs, c.n, 1, variant, values_of(variant));
     const Rows x(pairs, c.k, 0, variant + 1, Values::mixed);
     for (bool accumulate : {false, true}) {
       expect_same_bits(name_of(c, "dw"), [&](const Runner& run) {
@@ -236,9 +238,8 @@ TEST(TopExperts, RefusesMoreExpertsThanTheChosenGroupsHave) {
 TEST(GroupRows, SortsPairsByExpertAndKeepsTheirOrder) {
   Ids ids(3, 2), starts(1, 4), rows(1, 6), experts(1, 6), positions(1, 6);
   ids.values() = {2, 0, 0, 2, 2, 0};
-  reference_ops().group_rows({ids.tensor(), starts.tensor(), rows.tensor(), experts.tensor(),
-                              positions.tensor()},
-                             Lane{});
+  reference_ops().group_rows(
+      {ids.tensor(), starts.tensor(), rows.tensor(), experts.tensor(), positions.tensor()}, Lane{});
   EXPECT_EQ(starts.values(), (std::vector<int32_t>{0, 3, 3, 6}));
   EXPECT_EQ(rows.values(), (std::vector<int32_t>{0, 1, 2, 0, 1, 2}));
   EXPECT_EQ(experts.values(), (std::vector<int32_t>{0, 0, 0, 2, 2, 2}));

@@ -94,9 +94,11 @@ std::vector<size_t> chosen_of(const Form& f, const Values& ranked) {
     groups[g] = g;
     Values best = rows_of(ranked, static_cast<int64_t>(g * length), f.experts / f.groups, 1);
     std::sort(best.rbegin(), best.rend());
-    sums[g] = std::accumulate(best.begin(), best.begin() + std::min<int64_t>(f.group_best, std::ssize(best)), 0.0);
+    sums[g] = std::accumulate(
+        best.begin(), best.begin() + std::min<int64_t>(f.group_best, std::ssize(best)), 0.0);
   }
-  std::stable_sort(groups.begin(), groups.end(), [&](size_t a, size_t b) { return sums[a] > sums[b]; });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](size_t a, size_t b) { return sums[a] > sums[b]; });
   groups.resize(static_cast<size_t>(f.chosen_groups));
   std::vector<size_t> experts;
   for (size_t e = 0; e < ranked.size(); ++e) {
@@ -129,8 +131,8 @@ Values expected(const Form& f, const LayerRig& rig, const Values& x) {
     };
     const Values part =
         mlp(f, x, matrix("expert_gate", f.inner, f.width), matrix("expert_up", f.inner, f.width),
-            matrix("expert_down", f.width, f.inner), bias("expert_gate_bias", f.inner), bias("expert_up_bias", f.inner),
-            bias("expert_down_bias", f.width));
+            matrix("expert_down", f.width, f.inner), bias("expert_gate_bias", f.inner),
+            bias("expert_up_bias", f.inner), bias("expert_down_bias", f.width));
     for (size_t k = 0; k < y.size(); ++k)
       y[k] += part[k] * f.scale * (f.normalize ? s[i] / total : s[i]);
   }

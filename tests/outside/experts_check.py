@@ -140,7 +140,7 @@ def difference(ours, peer):
 
 
 def other_files(runner, folder, ids, logits, gguf):
-    """The first difference of the same model in other files; a refused GGUF file is none."""
+    """The first difference of the same model in other files. A refused GGUF file has none."""
     for end in ["entity"] + ["gguf"] * gguf:
         path = os.path.join(folder, f"model.{end}")
         out, said = run(runner, "export", folder, path)

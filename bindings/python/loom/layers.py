@@ -566,7 +566,7 @@ class Experts(Layer):
     groups: Groups of experts with consecutive indices; must divide experts; 1 to 4096.
     chosen_groups: Groups whose experts are eligible for a row; 1 to 4096.
     group_best: Best scores of a group whose sum ranks it; 1 to 4096.
-    shared_inner: Inner width of an expert that always runs; 0: none; 0 to 16777216.
+    shared_inner: Inner width of an expert that always runs; 0 disables it; 0 to 16777216.
     shared_gate: Scale the shared expert by the sigmoid of a product with x.
     """
 

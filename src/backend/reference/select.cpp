@@ -1,5 +1,5 @@
-// argmax, topk and top_experts: the largest values of each row. One order for all: larger first, NaN
-// after every number, ties by ascending index (+0 and -0 tie). Lanes share the rows.
+// argmax, topk and top_experts: the largest values of each row. One order for all: larger first,
+// NaN after every number, ties by ascending index (+0 and -0 tie). Lanes share the rows.
 // group_rows: the pairs of all rows by expert; one lane.
 #include "backend/reference/kernels.hpp"
 
@@ -81,7 +81,8 @@ Eligible<T> eligible(const TopExpertsArgs& args, int64_t r, std::byte* scratch) 
   T* const scores = values + n;
   auto* const ids = reinterpret_cast<int32_t*>(scores + n);
   const T* x = args.x.row<T>(r);
-  for (int64_t i = 0; i < n; ++i) values[i] = args.bias.empty() ? x[i] : x[i] + args.bias.values<T>()[i];
+  for (int64_t i = 0; i < n; ++i)
+    values[i] = args.bias.empty() ? x[i] : x[i] + args.bias.values<T>()[i];
   Eligible<T> all{values, ids};
   for (int64_t g = 0; g < args.groups; ++g) {
     if (args.groups > 1) scores[g] = sum_of_best(values + g * length, length, args.group_best);

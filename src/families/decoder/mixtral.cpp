@@ -18,21 +18,19 @@ constexpr ExpertRules kMixtralExperts = {.count = "num_local_experts",
                                          .chosen_default = 2};
 
 extern const DecoderFamily kMixtralFamily;
-constexpr DecoderFamily kMixtralFamily = {.hf_class = "MixtralForCausalLM",
-                                          .model_type = "mixtral",
-                                          .config = {.bias = ConfigRules::Bias::never,
-                                                     .kv_heads_default = false,
-                                                     .max_positions = 131072,
-                                                     .rms_norm_eps = 1e-5,
-                                                     .rope_theta = 1e6,
-                                                     .sliding = ConfigRules::Sliding::every,
-                                                     .bos_token_id = 1,
-                                                     .eos_token_id = 2},
-                                          .folder = {.names = kMixtralNames},
-                                          .gguf = {.name = "llama",
-                                                   .shared_name = true,
-                                                   .pairs_rows = true,
-                                                   .optional_parts = true},
-                                          .experts = &kMixtralExperts};
+constexpr DecoderFamily kMixtralFamily = {
+    .hf_class = "MixtralForCausalLM",
+    .model_type = "mixtral",
+    .config = {.bias = ConfigRules::Bias::never,
+               .kv_heads_default = false,
+               .max_positions = 131072,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 1e6,
+               .sliding = ConfigRules::Sliding::every,
+               .bos_token_id = 1,
+               .eos_token_id = 2},
+    .folder = {.names = kMixtralNames},
+    .gguf = {.name = "llama", .shared_name = true, .pairs_rows = true, .optional_parts = true},
+    .experts = &kMixtralExperts};
 
 }  // namespace loom::core

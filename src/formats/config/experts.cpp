@@ -14,8 +14,8 @@ constexpr int64_t kMaxExpertSize = int64_t{1} << 24;
 constexpr uint64_t kMaxExpertWeights = uint64_t{1} << 48;
 
 // An integer from 1 on; `absent` is its default, and 0 requires it.
-Status read_expert_count(const ConfigFields& fields, std::string_view key, int64_t absent, int64_t max,
-                  int64_t& out) {
+Status read_expert_count(const ConfigFields& fields, std::string_view key, int64_t absent,
+                         int64_t max, int64_t& out) {
   if (absent == 0) LOOM_TRY(fields.require(key));
   out = absent;
   return fields.read(key, out, 1, max);
@@ -49,7 +49,8 @@ Status read_shared_expert(const ConfigFields& fields, const ExpertRules& rules, 
   return {};
 }
 
-Status read_expert_sizes(const ConfigFields& fields, const ExpertRules& rules, DecoderConfig& config) {
+Status read_expert_sizes(const ConfigFields& fields, const ExpertRules& rules,
+                         DecoderConfig& config) {
   DecoderExperts& e = config.experts;
   const bool other = fields.find(rules.count) == nullptr && !rules.other_count.empty() &&
                      fields.find(rules.other_count) != nullptr;
@@ -76,8 +77,7 @@ Status read_expert_sizes(const ConfigFields& fields, const ExpertRules& rules, D
 }
 
 // Layer numbers beyond the last have no effect, as in transformers.
-Status read_dense_list(const ConfigFields& fields, std::string_view key,
-                       std::vector<bool>& dense) {
+Status read_dense_list(const ConfigFields& fields, std::string_view key, std::vector<bool>& dense) {
   const JsonValue* list = fields.find(key);
   if (list == nullptr) return {};
   if (!list->is_array()) return fields.bad(key, "expected a list of numbers of layers");
@@ -97,11 +97,11 @@ Status read_dense(const ConfigFields& fields, const ExpertRules& rules, DecoderC
                                                kMaxMixedLayers, " are supported"));
   }
   int64_t first = rules.first_dense_default, step = 1;
-  if (!rules.first_dense.empty()) LOOM_TRY(fields.read(rules.first_dense, first, 0, kMaxExpertSize));
+  if (!rules.first_dense.empty())
+    LOOM_TRY(fields.read(rules.first_dense, first, 0, kMaxExpertSize));
   if (!rules.step.empty()) LOOM_TRY(fields.read(rules.step, step, 1, kMaxExpertSize));
   std::vector<bool> dense(static_cast<size_t>(config.num_layers));
-  if (!rules.dense_layers.empty())
-    LOOM_TRY(read_dense_list(fields, rules.dense_layers, dense));
+  if (!rules.dense_layers.empty()) LOOM_TRY(read_dense_list(fields, rules.dense_layers, dense));
   for (int64_t i = 0; i < config.num_layers; ++i) {
     const auto at = static_cast<size_t>(i);
     if (i < first || (i + 1) % step != 0) dense[at] = true;

@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view kExpertCount = "expert_count", kExpertChosen = "expert_used_count";
 constexpr std::string_view kExpertInner = "expert_feed_forward_length";
 constexpr std::string_view kExpertShared = "expert_shared_feed_forward_length";
-constexpr std::array<std::string_view, 4> kExpertKeys = {kExpertCount, kExpertChosen, kExpertInner, kExpertShared};
+constexpr std::array<std::string_view, 4> kExpertKeys = {kExpertCount, kExpertChosen, kExpertInner,
+                                                         kExpertShared};
 
 }  // namespace
 
@@ -44,7 +45,8 @@ Status read_gguf_experts(const Gguf& gguf, const DecoderFamily& family, JsonValu
   add(rules.count, count);
   add(rules.chosen, chosen);
   if (!rules.inner.empty()) {
-    LOOM_ASSIGN(const int64_t inner, size(kExpertInner, std::max<int64_t>(mlp / std::max<int64_t>(chosen, 1), 1)));
+    LOOM_ASSIGN(const int64_t inner,
+                size(kExpertInner, std::max<int64_t>(mlp / std::max<int64_t>(chosen, 1), 1)));
     add(rules.inner, inner);
   }
   if (!rules.shared_inner.empty()) {

@@ -19,25 +19,44 @@ constexpr GgufSize kSizes[] = {
 
 // The tensor name of each role; names of a block follow "blk.N.".
 constexpr std::string_view kGgufNames[kDecoderRoles] = {
-    "token_embd.weight",    "output_norm.weight",
-    "output.weight",        "attn_norm.weight",
-    "attn_q.weight",        "attn_k.weight",
-    "attn_v.weight",        "attn_output.weight",
-    "attn_q.bias",          "attn_k.bias",
-    "attn_v.bias",          "attn_output.bias",
-    "attn_q_norm.weight",   "attn_k_norm.weight",
-    "attn_sub_norm.weight", "post_attention_norm.weight",
-    "ffn_norm.weight",      "ffn_gate.weight",
-    "ffn_up.weight",        "ffn_down.weight",
-    "ffn_gate.bias",        "ffn_up.bias",
-    "ffn_down.bias",        "ffn_sub_norm.weight",
-    "post_ffw_norm.weight", "position_embd.weight",
-    "output_norm.bias",     "output.bias",
-    "attn_norm.bias",       "ffn_norm.bias",
-    "ffn_gate_inp.weight",  "ffn_gate_exps.weight",
-    "ffn_up_exps.weight",   "ffn_down_exps.weight",
-    "exp_probs_b.bias",     "ffn_gate_shexp.weight",
-    "ffn_up_shexp.weight",  "ffn_down_shexp.weight",
+    "token_embd.weight",
+    "output_norm.weight",
+    "output.weight",
+    "attn_norm.weight",
+    "attn_q.weight",
+    "attn_k.weight",
+    "attn_v.weight",
+    "attn_output.weight",
+    "attn_q.bias",
+    "attn_k.bias",
+    "attn_v.bias",
+    "attn_output.bias",
+    "attn_q_norm.weight",
+    "attn_k_norm.weight",
+    "attn_sub_norm.weight",
+    "post_attention_norm.weight",
+    "ffn_norm.weight",
+    "ffn_gate.weight",
+    "ffn_up.weight",
+    "ffn_down.weight",
+    "ffn_gate.bias",
+    "ffn_up.bias",
+    "ffn_down.bias",
+    "ffn_sub_norm.weight",
+    "post_ffw_norm.weight",
+    "position_embd.weight",
+    "output_norm.bias",
+    "output.bias",
+    "attn_norm.bias",
+    "ffn_norm.bias",
+    "ffn_gate_inp.weight",
+    "ffn_gate_exps.weight",
+    "ffn_up_exps.weight",
+    "ffn_down_exps.weight",
+    "exp_probs_b.bias",
+    "ffn_gate_shexp.weight",
+    "ffn_up_shexp.weight",
+    "ffn_down_shexp.weight",
     "ffn_gate_inp_shexp.weight",
 };
 
@@ -55,7 +74,8 @@ constexpr TypePair kTypePairs[] = {
 
 const DecoderFamily* find_family_in_gguf(const DecoderConfig& config) {
   const DecoderFamily* family = find_family_of_class(config.architecture);
-  return family == nullptr ? nullptr : find_family_of_gguf(family->gguf.name, family->experts != nullptr);
+  return family == nullptr ? nullptr
+                           : find_family_of_gguf(family->gguf.name, family->experts != nullptr);
 }
 
 std::span<const GgufSize> gguf_sizes() {

@@ -56,7 +56,7 @@ Status GgufSource::read() {
   if (family_ == nullptr) {
     std::vector<std::string> known;
     for (const DecoderFamily* row : decoder_families())
-      if (find_family_of_gguf(row->gguf.name, row->experts != nullptr) == row) known.emplace_back(row->gguf.name);
+      if (!row->gguf.name.empty() && !row->gguf.shared_name) known.emplace_back(row->gguf.name);
     Error error = gguf_.key_error("general.architecture", cat("is '", printable(name),
                                                               "', which is not "
                                                               "supported; these are: ",

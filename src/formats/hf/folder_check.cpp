@@ -228,7 +228,8 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
     case Role::expert_gate:
     case Role::expert_up:
     case Role::expert_down:
-      return cat(" (", family->experts == nullptr ? "" : family->experts->count, ", ", keys.inner, ", ", width, ")");
+      return cat(" (", family->experts == nullptr ? "" : family->experts->count, ", ", keys.inner,
+                 ", ", width, ")");
     case Role::gate:
     case Role::up:
     case Role::down:

@@ -168,7 +168,7 @@ inline constexpr FieldDesc kFields[] = {
     {"groups", FieldType::integer, 1, 1, 4096, "", "groups of experts with consecutive indices; must divide experts"},
     {"chosen_groups", FieldType::integer, 1, 1, 4096, "", "groups whose experts are eligible for a row"},
     {"group_best", FieldType::integer, 2, 1, 4096, "", "best scores of a group whose sum ranks it"},
-    {"shared_inner", FieldType::integer, 0, 0, 16777216, "", "inner width of an expert that always runs; 0: none"},
+    {"shared_inner", FieldType::integer, 0, 0, 16777216, "", "inner width of an expert that always runs; 0 disables it"},
     {"shared_gate", FieldType::boolean, 0, 0, 1, "", "scale the shared expert by the sigmoid of a product with x"},
 };
 }  // namespace experts

@@ -24,7 +24,7 @@ struct TopExpertsArgs {
     writes(f, self.ids, self.slots);
   }
   int64_t work() const { return x.shape.count() * (ids.cols() + 1); }
-  // Of one row: the eligible values and the scores of the groups, in f64 at most, and ids.
+  // One row has eligible values, the scores of groups, both in f64 at most, and ids.
   int64_t scratch() const { return x.cols() * (8 + 8 + 4); }
 };
 

@@ -28,7 +28,9 @@ Status runs(std::string_view op, const Tensor& starts, std::string_view w_name, 
             std::string_view y_name, const Tensor& y) {
   LOOM_TRY(rules::vector(op, "starts", starts, starts.shape.count(), DType::i32));
   const int64_t experts = starts.shape.count() - 1;
-  if (experts < 1) return op_error(op, "starts ", starts.shape.str(), " is empty: it must have one value more than experts");
+  if (experts < 1)
+    return op_error(op, "starts ", starts.shape.str(),
+                    " is empty: it must have one value more than experts");
   if (w.rows() == experts * y.cols()) return {};
   return disagree(op, w_name, w, y_name, y,
                   cat(experts, " experts have ", experts * y.cols(), " rows"));
@@ -40,7 +42,8 @@ Status groups(const TopExpertsArgs& args) {
     return op_error("top_experts", experts, " experts do not form ", groups, " equal groups");
   }
   if (chosen < 1 || chosen > groups) {
-    return op_error("top_experts", "chosen_groups is ", chosen, ": it must be in [1, ", groups, "]");
+    return op_error("top_experts", "chosen_groups is ", chosen, ": it must be in [1, ", groups,
+                    "]");
   }
   const int64_t length = experts / groups;
   if (args.group_best < 1 || args.group_best > length) {
@@ -88,9 +91,9 @@ Status check(const ExpertMatmulArgs& args) {
   LOOM_TRY(packed("expert_matmul", "w", w));
   LOOM_TRY(plain("expert_matmul", "y", y, x.dtype));
   if (x.cols() != w.cols() || x.rows() != y.rows()) {
-    return disagree("expert_matmul", "x", x, "w", w,
-                    cat("both must have the same last extent, and y ", y.shape.str(),
-                        " the rows of x"));
+    return disagree(
+        "expert_matmul", "x", x, "w", w,
+        cat("both must have the same last extent, and y ", y.shape.str(), " the rows of x"));
   }
   LOOM_TRY(runs("expert_matmul", starts, "w", w, "y", y));
   return apart_from("expert_matmul", "y", y, {{"x", x}, {"starts", starts}, {"w", w}});

@@ -61,7 +61,8 @@ inline void unaligned(const ExpertMatmulArgs& a, const R16& g, int64_t expert, i
   auto* const staged = reinterpret_cast<float*>(lane.scratch + kMatmulScratch);
   const Lane alone{0, 1, lane.scratch, kMatmulScratch};
   for (int64_t at = low + groups.begin; at < low + groups.end; at += kStagedGroups) {
-    const int64_t stop = at + kStagedGroups < low + groups.end ? at + kStagedGroups : low + groups.end;
+    const int64_t stop =
+        at + kStagedGroups < low + groups.end ? at + kStagedGroups : low + groups.end;
     const int64_t column = at * kR16Rows;
     const int64_t left = g.rows - column, width = (stop - at) * kR16Rows;
     const int64_t cols = left < width ? left : width;

@@ -112,9 +112,8 @@ void expert_matmul(const ExpertMatmulArgs& args, const Lane& lane) {
     for (int64_t r = args.starts.i32()[e]; r < args.starts.i32()[e + 1]; ++r) {
       for (int64_t n = outputs.begin; n < outputs.end; ++n) {
         const int64_t output = e * args.y.cols() + n;
-        args.y.row<T>(r)[n] = args.use_q8
-                                  ? T{q8_dot(w, args.w.data, args.q8, r, output)}
-                                  : float_dot<T>(w, args.w.data, args.x.row<T>(r), output);
+        args.y.row<T>(r)[n] = args.use_q8 ? T{q8_dot(w, args.w.data, args.q8, r, output)}
+                                          : float_dot<T>(w, args.w.data, args.x.row<T>(r), output);
       }
     }
   }
