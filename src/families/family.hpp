@@ -142,6 +142,7 @@ struct GgufRules {
   // Requirements of llama.cpp's graph (formats/gguf/graph_limits.hpp).
   bool square = false;          // head_dim * heads must be the width
   bool tied = false;            // the head is always the embedding
+  bool untied = false;          // the head is never the embedding
   bool optional_parts = false;  // allows biases everywhere, and rope_freqs.weight
   bool ignores_window = false;  // reads attention.sliding_window and ignores it
   // Special tokens of SentencePiece absorb the white space after them, except these. It also

@@ -105,6 +105,10 @@ bool is_expert_matrix(DecoderRole role) {
   return role == expert_gate || role == expert_up || role == expert_down;
 }
 
+bool is_router(DecoderRole role) {
+  return role == DecoderRole::router || role == DecoderRole::shared_router;
+}
+
 bool is_vocabulary_matrix(const Param& param, int64_t vocab) {
   const DecoderRole role = decoder_piece(param).role;
   if (role == DecoderRole::positions) return true;

@@ -139,7 +139,9 @@ void conform_group_rows() {
 void conform_expert_matmul() {
   uint64_t variant = 0;
   for (const DTypeInfo& info : dtype_table()) {
+    const bool wide = info.dtype == DType::f32 || info.dtype == DType::q8_0;
     for (const Case& c : cases()) {
+      if (c.n > 1000 && !wide) continue;  // more columns than are staged at a time
       product(info.dtype, c, false, variant++);
       if (info.integer_path()) product(info.dtype, c, true, variant++);
     }

@@ -7,7 +7,7 @@
 
 #include "layers/layer_fixture.hpp"
 
-namespace loom::core::test {
+namespace loom::core::test::sparse_experts {
 namespace {
 
 struct Form {
@@ -200,4 +200,4 @@ TEST(SparseExpertsOptions, ThatDescribeNoLayerAreRefused) {
 }
 
 }  // namespace
-}  // namespace loom::core::test
+}  // namespace loom::core::test::sparse_experts

@@ -2,7 +2,7 @@
 // learns it better than one MLP of the width that runs for a row.
 #include "learn/train_rig.hpp"
 
-namespace loom::core::test {
+namespace loom::core::test::sparse_experts {
 namespace {
 
 constexpr int64_t kWidth = 12, kRows = 96, kMaps = 6;
@@ -53,4 +53,4 @@ TEST(SparseExperts, LearnSeveralMapsBetterThanAnMlpOfTheirActiveWidth) {
 }
 
 }  // namespace
-}  // namespace loom::core::test
+}  // namespace loom::core::test::sparse_experts

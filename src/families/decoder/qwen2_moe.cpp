@@ -23,18 +23,21 @@ constexpr ExpertRules kQwen2MoeExperts = {.normalize_key = "norm_topk_prob",
                                           .shared_gate = true};
 
 extern const DecoderFamily kQwen2MoeFamily;
-constexpr DecoderFamily kQwen2MoeFamily = {
-    .hf_class = "Qwen2MoeForCausalLM",
-    .model_type = "qwen2_moe",
-    .config = {.bias = ConfigRules::Bias::qkv,
-               .fixed = kQwen2MoeFixed,
-               .kv_heads_default = false,
-               .max_positions = 32768,
-               .sliding = ConfigRules::Sliding::early,
-               .window_switch = true,
-               .window = 4096},
-    .folder = {.names = kQwen2MoeNames},
-    .gguf = {.name = "qwen2moe", .qkv_bias = true, .normalized_experts = false, .square = true},
-    .experts = &kQwen2MoeExperts};
+constexpr DecoderFamily kQwen2MoeFamily = {.hf_class = "Qwen2MoeForCausalLM",
+                                           .model_type = "qwen2_moe",
+                                           .config = {.bias = ConfigRules::Bias::qkv,
+                                                      .fixed = kQwen2MoeFixed,
+                                                      .kv_heads_default = false,
+                                                      .max_positions = 32768,
+                                                      .sliding = ConfigRules::Sliding::early,
+                                                      .window_switch = true,
+                                                      .window = 4096},
+                                           .folder = {.names = kQwen2MoeNames},
+                                           .gguf = {.name = "qwen2moe",
+                                                    .qkv_bias = true,
+                                                    .normalized_experts = false,
+                                                    .square = true,
+                                                    .untied = true},
+                                           .experts = &kQwen2MoeExperts};
 
 }  // namespace loom::core

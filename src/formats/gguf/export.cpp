@@ -82,9 +82,7 @@ class Exporter {
   }
 
   DType type_of(const Param& param, DType stored) const {
-    const DecoderRole role = decoder_piece(param).role;
-    const bool router = role == DecoderRole::router || role == DecoderRole::shared_router;
-    if (!param.spec.matrix() || router) return DType::f32;
+    if (!param.spec.matrix() || is_router(decoder_piece(param).role)) return DType::f32;
     DType type = options_.dtype.value_or(stored);
     const bool narrow = options_.dtype && dtype_info(type).bits < 8;
     if (narrow && is_vocabulary_matrix(param, source_.config.vocab_size)) type = DType::q8_0;

@@ -63,6 +63,8 @@ Status check(const TopExpertsArgs& args) {
   if (args.ids.rows() != args.x.rows() || args.x.cols() == 0) {
     return disagree("top_experts", "x", args.x, "ids", args.ids, "both must have as many rows");
   }
+  if (args.x.shape.count() > INT32_MAX)
+    return op_error("top_experts", "x ", args.x.shape.str(), " has more than 2^31 - 1 values");
   if (!args.bias.empty())
     LOOM_TRY(rules::vector("top_experts", "bias", args.bias, args.x.cols(), args.x.dtype));
   LOOM_TRY(groups(args));
