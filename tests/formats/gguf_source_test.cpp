@@ -438,7 +438,7 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
          m.u32("llama.expert_count", 8);
          m.u32("llama.expert_used_count", 2);
        },
-       ": at byte 2528: tensor 'blk.0.ffn_gate.weight' has no place in a decoder of 1 blocks of "
+       ": at byte 2432: tensor 'blk.0.ffn_gate.weight' has no place in a decoder of 1 blocks of "
        "'llama'"},
       {"", [](auto& m, auto&) { m.f32("llama.logit_scale", 2); },
        ": at byte 342: gguf key 'llama.logit_scale' is not supported"},

@@ -231,8 +231,8 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
     case Role::expert_down: {
       if (family->experts == nullptr) return {};
       const std::string_view inner = family->experts->inner;
-      return cat(" (", family->experts->count, ", ", inner.empty() ? keys.inner : inner, ", ", width,
-                 ")");
+      return cat(" (", family->experts->count, ", ", inner.empty() ? keys.inner : inner, ", ",
+                 width, ")");
     }
     case Role::gate:
     case Role::up:
