@@ -73,6 +73,23 @@ Result<LayerConfig> mlp_layer(const DecoderConfig& c) {
                                         {"sub_norm_eps", c.rms_norm_eps}});
 }
 
+Result<LayerConfig> experts_layer(const DecoderConfig& c) {
+  const DecoderExperts& e = c.experts;
+  return make_layer(LayerKind::experts, {{"width", c.hidden_size},
+                                         {"inner", e.inner},
+                                         {"experts", e.count},
+                                         {"chosen", e.chosen},
+                                         {"activation", hidden_activation(c.hidden_act)},
+                                         {"score", e.sigmoid ? "sigmoid" : "softmax"},
+                                         {"normalize", e.normalize},
+                                         {"scale", e.scale},
+                                         {"choice_bias", e.choice_bias},
+                                         {"groups", e.groups},
+                                         {"chosen_groups", e.chosen_groups},
+                                         {"shared_inner", e.shared_inner},
+                                         {"shared_gate", e.shared_gate}});
+}
+
 // The two projections of an MLP without a gate.
 Result<LayerConfig> up_layer(const DecoderConfig& c) {
   return make_layer(LayerKind::dense, {{"in", c.hidden_size},
@@ -95,6 +112,7 @@ Result<LayerConfig> part_layer(BlockPart part, const DecoderConfig& c, const Dec
     case BlockPart::mlp_post_norm: return norm_layer(c);
     case BlockPart::attention: return attention_layer(c, own);
     case BlockPart::mlp: return mlp_layer(c);
+    case BlockPart::experts: return experts_layer(c);
     case BlockPart::up: return up_layer(c);
     case BlockPart::down: return down_layer(c);
     case BlockPart::sum: break;
@@ -106,7 +124,7 @@ Result<LayerConfig> part_layer(BlockPart part, const DecoderConfig& c, const Dec
 Status put_block(const DecoderConfig& c, int64_t b, GridSpec& grid) {
   std::map<int64_t, std::vector<LayerConfig>> cells;
   GraphWiring wiring;
-  for (BlockNode& node : block_nodes(c)) {
+  for (BlockNode& node : block_nodes(c, b)) {
     LOOM_ASSIGN(LayerConfig layer, part_layer(node.part, c, c.layer(b)));
     cells[node.cell].push_back(std::move(layer));
     wiring.nodes.push_back(std::move(node.reads));
@@ -131,6 +149,9 @@ Status check_forms(const DecoderConfig& c) {
   if (!serial && (!c.pre_norms || c.residual_scale != 1))
     return unsupported(
         "a decoder with parallel attention and MLP has norms before them and no residual scale");
+  if (c.experts.count > 0 && (!serial || c.sub_norms)) {
+    return unsupported("a decoder with experts has them after attention, and no norms inside");
+  }
   if (c.sub_norms && !c.gated_mlp)
     return unsupported("a decoder with norms before the last projections has an MLP with a gate");
   return {};

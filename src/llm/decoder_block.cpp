@@ -35,6 +35,15 @@ constexpr PartRole kRoles[] = {
     {BlockPart::mlp, "up_bias", DecoderRole::up_bias},
     {BlockPart::mlp, "down_bias", DecoderRole::down_bias},
     {BlockPart::mlp, "sub_norm", DecoderRole::mlp_sub_norm},
+    {BlockPart::experts, "router", DecoderRole::router},
+    {BlockPart::experts, "expert_gate", DecoderRole::expert_gate},
+    {BlockPart::experts, "expert_up", DecoderRole::expert_up},
+    {BlockPart::experts, "expert_down", DecoderRole::expert_down},
+    {BlockPart::experts, "choice_bias", DecoderRole::choice_bias},
+    {BlockPart::experts, "shared_gate", DecoderRole::shared_gate},
+    {BlockPart::experts, "shared_up", DecoderRole::shared_up},
+    {BlockPart::experts, "shared_down", DecoderRole::shared_down},
+    {BlockPart::experts, "shared_router", DecoderRole::shared_router},
     {BlockPart::up, "weight", DecoderRole::up},
     {BlockPart::up, "bias", DecoderRole::up_bias},
     {BlockPart::down, "weight", DecoderRole::down},
@@ -59,16 +68,21 @@ class NodeList {
 };
 
 // x + attention(norm(x)), then the same with the MLP. Either norm, before or after, may be absent.
-void add_serial(const DecoderConfig& c, NodeList& list) {
+void add_serial(const DecoderConfig& c, bool experts, NodeList& list) {
   list.cell(kAttentionCell);
   if (c.pre_norms) list.add(BlockPart::attention_norm);
   list.add(BlockPart::attention);
   if (c.post_norms) list.add(BlockPart::attention_post_norm);
   list.cell(kMlpCell);
   if (c.pre_norms) list.add(BlockPart::mlp_norm);
-  if (c.gated_mlp) list.add(BlockPart::mlp);
-  if (!c.gated_mlp) list.add(BlockPart::up);
-  if (!c.gated_mlp) list.add(BlockPart::down);
+  if (experts) {
+    list.add(BlockPart::experts);
+  } else if (c.gated_mlp) {
+    list.add(BlockPart::mlp);
+  } else {
+    list.add(BlockPart::up);
+    list.add(BlockPart::down);
+  }
   if (c.post_norms) list.add(BlockPart::mlp_post_norm);
 }
 
@@ -94,10 +108,10 @@ void add_parallel(const DecoderConfig& c, NodeList& list) {
 
 }  // namespace
 
-std::vector<BlockNode> block_nodes(const DecoderConfig& config) {
+std::vector<BlockNode> block_nodes(const DecoderConfig& config, int64_t block) {
   NodeList list;
   if (config.residual == ResidualKind::serial) {
-    add_serial(config, list);
+    add_serial(config, config.has_experts(block), list);
   } else {
     add_parallel(config, list);
   }

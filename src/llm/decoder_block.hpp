@@ -17,8 +17,9 @@ enum class BlockPart : uint8_t {
   attention,
   attention_post_norm,
   mlp_norm,
-  mlp,  // with a gate
-  up,   // up and down: without one
+  mlp,      // with a gate
+  experts,  // a sparse mixture of those
+  up,       // up and down: without one
   down,
   mlp_post_norm,
   sum,
@@ -35,7 +36,8 @@ struct BlockNode {
 // The cells of serial blocks are residuals; the cell of a parallel block is a graph.
 inline constexpr int64_t kAttentionCell = 0, kMlpCell = 1, kParallelCell = 2;
 
-std::vector<BlockNode> block_nodes(const DecoderConfig& config);
+// Blocks differ if some have experts and others have not.
+std::vector<BlockNode> block_nodes(const DecoderConfig& config, int64_t block);
 
 // The role of the parameter `name` of the layer of a part.
 DecoderRole block_role(BlockPart part, std::string_view name);

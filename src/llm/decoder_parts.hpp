@@ -5,6 +5,7 @@
 
 #include "llm/decoder_config.hpp"
 #include "llm/decoder_role.hpp"
+#include "tensor/tensor.hpp"
 
 namespace loom::core {
 
@@ -18,6 +19,11 @@ struct TensorPart {
   bool transposed = false;  // the tensor is [cols, rows]
   // > 0: the first `rotated` of each `head` rows have the two halves of rotary pairs side by side.
   int64_t head = 0, rotated = 0;
+  // Above 0: the parameter is this many tensors of `rows` rows. The number of a tensor replaces
+  // kNumberMark in the name.
+  int64_t tensors = 0;
+  // Above 0: the tensor has a first axis of this extent, which divides `rows`.
+  int64_t stacked = 0;
 
   int64_t split = 0;  // > 0: the vector is stored as [rows / split, split]
 
@@ -35,6 +41,12 @@ struct TensorPart {
     return row >= rotated ? row : row < half ? 2 * row : 2 * (row - half) + 1;
   }
 };
+
+inline constexpr char kNumberMark = '#';
+// The name of tensor `number`.
+std::string numbered_name(const TensorPart& part, int64_t number);
+// The shape of one tensor, from the shape of the parameter.
+Shape tensor_shape(const TensorPart& part, const Shape& param);
 
 // Rows [first, first + those of the parameter) of a tensor with several parameters: q, k, v in
 // order, or gate and up; matrices and biases alike. Empty if the role has its own tensor.

@@ -6,7 +6,7 @@ namespace loom::core {
 namespace {
 
 DecoderRole role_in_block(const Param& param, const DecoderConfig& config) {
-  for (const BlockNode& node : block_nodes(config)) {
+  for (const BlockNode& node : block_nodes(config, param.cell.z - 1)) {
     if (node.cell == param.cell.l && node.child == param.child)
       return block_role(node.part, param.spec.name);
   }
@@ -46,6 +46,15 @@ void each_decoder_param(const GridSpec& grid, const std::function<void(const Par
 DecoderPiece decoder_piece(const Param& param, const DecoderConfig& config) {
   if (param.child < 0) return {outer_role(param)};
   return {role_in_block(param, config), param.cell.z - 1};
+}
+
+bool is_expert_matrix(DecoderRole role) {
+  using enum DecoderRole;
+  return role == expert_gate || role == expert_up || role == expert_down;
+}
+
+bool is_router(DecoderRole role) {
+  return role == DecoderRole::router || role == DecoderRole::shared_router;
 }
 
 bool is_vocabulary_matrix(const Param& param, int64_t vocab) {

@@ -42,8 +42,18 @@ enum class DecoderRole : uint8_t {
   q_norm_bias,
   k_norm_bias,
   sinks,
+  // Roles of blocks with experts.
+  router,
+  expert_gate,
+  expert_up,
+  expert_down,
+  choice_bias,
+  shared_gate,
+  shared_up,
+  shared_down,
+  shared_router,
 };
-inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::sinks) + 1;
+inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::shared_router) + 1;
 
 // The weight and the bias of a part of an encoder are two consecutive roles.
 enum class EncoderRole : uint8_t {

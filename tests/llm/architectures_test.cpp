@@ -102,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(All, Architecture,
                                            "gpt2-odd", "opt", "gpt-neox", "gpt-neox-serial", "phi",
                                            "starcoder2", "granite", "exaone4", "glm4", "cohere",
                                            "olmo", "olmo2", "nemotron", "persimmon", "falcon",
-                                           "gptj", "codegen", "gpt-bigcode", "gpt-neo", "bitnet",
+                                           "gptj", "codegen", "gpt-bigcode", "gpt-neo", "mixtral",
+                                           "qwen2-moe", "qwen3-moe-stacked", "bitnet",
                                            "bitnet-online", "bitnet-multiplied", "bitnet-divided"),
                          name_of);
 

@@ -12,6 +12,7 @@
 #include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
 #include "families/family.hpp"
+#include "formats/config/experts.hpp"
 #include "formats/config/layers.hpp"
 #include "formats/config/rope.hpp"
 #include "io/json/json.hpp"
@@ -478,6 +479,7 @@ Result<DecoderConfig> read_hf_config(const JsonValue& json, const JsonValue* gen
   LOOM_TRY(read_scales(fields, *family, config));
   LOOM_TRY(read_positions(json, where, rules, config));
   LOOM_TRY(read_hf_layers(fields, rules, config));
+  LOOM_TRY(read_hf_experts(fields, *family, config));
   LOOM_TRY(read_special_tokens(fields, config));
   if (generation != nullptr)
     LOOM_TRY(read_special_tokens(ConfigFields(*generation, generation_name(where)), config));

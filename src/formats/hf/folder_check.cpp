@@ -228,6 +228,16 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
     case Role::q_norm_bias:
     case Role::k_norm_bias: return " (head_dim)";
     case Role::sinks: return cat(" (", heads, ")");
+    case Role::router:
+    case Role::choice_bias:
+    case Role::expert_gate:
+    case Role::expert_up:
+    case Role::expert_down: {
+      if (family->experts == nullptr) return {};
+      const std::string_view inner = family->experts->inner;
+      return cat(" (", family->experts->count, ", ", inner.empty() ? keys.inner : inner, ", ",
+                 width, ")");
+    }
     case Role::gate:
     case Role::up:
     case Role::down:

@@ -34,6 +34,15 @@ constexpr PartName kUsual[] = {
     {Role::down, "mlp.down_proj"},
     {Role::mlp_sub_norm, "mlp.ffn_sub_norm"},
     {Role::mlp_post_norm, "post_feedforward_layernorm"},
+    {Role::router, "mlp.gate"},
+    {Role::expert_gate, "mlp.experts.#.gate_proj"},
+    {Role::expert_up, "mlp.experts.#.up_proj"},
+    {Role::expert_down, "mlp.experts.#.down_proj"},
+    {Role::choice_bias, "mlp.gate.e_score_correction_bias"},
+    {Role::shared_gate, "mlp.shared_experts.gate_proj"},
+    {Role::shared_up, "mlp.shared_experts.up_proj"},
+    {Role::shared_down, "mlp.shared_experts.down_proj"},
+    {Role::shared_router, "mlp.shared_expert_gate"},
 };
 
 const FolderNames& folder_of(const DecoderConfig& config) {
@@ -119,7 +128,8 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   const DecoderPiece piece = decoder_piece(param, config);
   const DecoderRole role = owner_of(piece.role);
   const FolderNames& folder = folder_of(config);
-  const std::string_view kind = role == Role::sinks ? "" : role == piece.role ? ".weight" : ".bias";
+  const bool plain = role == Role::choice_bias || role == Role::sinks;
+  const std::string_view kind = plain ? "" : role == piece.role ? ".weight" : ".bias";
   TensorPart part;
   part.rows = param.spec.shape[0];
   if (role == Role::positions) part.first_row = folder.unused_positions;
@@ -130,6 +140,13 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   }
   part.name = cat(folder.block, piece.block, ".", name_of(role, config), kind);
   part.transposed = folder.transposed && param.spec.matrix();
+  if (is_expert_matrix(role) && part.name.find(kNumberMark) == std::string::npos)
+    return hf_stacked_tensor(param, config, part.name);
+  if (is_expert_matrix(role)) {
+    part.tensors = config.experts.count;
+    part.rows /= part.tensors;
+    return part;
+  }
   if (is_fused(role, config)) set_fused(folder, config, piece.role, part);
   const bool norm = role == Role::q_norm || role == Role::k_norm;
   if (norm && folder.split_qk_norms) part.split = config.head_dim;
@@ -137,6 +154,24 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
     part.head = config.head_dim;
     part.rotated = config.rope_width > 0 ? config.rope_width : config.head_dim;
   }
+  return part;
+}
+
+TensorPart hf_stacked_tensor(const Param& param, const DecoderConfig& config,
+                             const std::string& name) {
+  const DecoderPiece piece = decoder_piece(param, config);
+  const bool down = piece.role == Role::expert_down;
+  TensorPart part;
+  part.name = !name.empty() ? name
+                            : cat(folder_of(config).block, piece.block, ".mlp.experts.",
+                                  down ? "down_proj" : "gate_up_proj");
+  part.rows = param.spec.shape[0];
+  part.stacked = config.experts.count;
+  if (down) return part;
+  part.rows *= 2;
+  part.run = config.experts.inner;
+  part.step = 2 * part.run;
+  part.first_row = piece.role == Role::expert_up ? part.run : 0;
   return part;
 }
 
