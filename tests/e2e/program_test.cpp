@@ -255,6 +255,12 @@ TEST_F(Program, ADashIsStandardInputAndOutput) {
   EXPECT_EQ(run_loom("predict " + net + " - -o -", "", rows).out, answers);
   const std::string ticks = run_loom("mesh run " + net + " - --stream", "", rows).out;
   EXPECT_THAT(ticks, StartsWith("1,"));
+  for (const std::string& from : {std::string("-"), at("rows.csv")}) {
+    const std::string objects =
+        run_loom("mesh run " + net + " " + from + " --ticks 3 --stream --json", "", rows).out;
+    EXPECT_THAT(objects, StartsWith("{\"tick\":1,\"outputs\":[")) << from;
+    EXPECT_THAT(objects, HasSubstr("\n{\"ticks\":3,")) << from;
+  }
   const std::string three =
       run_loom("mesh run " + net + " " + at("rows.csv") + " --ticks 3 -o -").out;
   EXPECT_EQ(ticks, three);
