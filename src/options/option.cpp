@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-// An option and the name that messages have for it: "clip_limit", "--clip-limit".
+// An option and the name that messages have for it: of the option, or "--" and that of the flag.
 struct Called {
   OptionRange range;
   std::string_view type;
