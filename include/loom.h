@@ -1900,8 +1900,10 @@ typedef struct loom_ranked {
 } loom_ranked;
 
 /* Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
- * bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
- * out_of_range (a text too long with no_truncate), cancelled. */
+ * bits of a text. With LOOM_POOLING_NONE a vector per token of one text, [tokens, dimensions].
+ * `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text
+ * too long with no_truncate), invalid_argument (several texts with LOOM_POOLING_NONE),
+ * cancelled. */
 LOOM_EXPORT loom_status loom_model_embed(const loom_model *model, const char *const *texts,
     int64_t count, const loom_embed_options *options, loom_array **out);
 

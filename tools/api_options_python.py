@@ -123,7 +123,7 @@ def _zeros(kind: str, options: list[Option]) -> list[str]:
     """Defaults that are not 0, which the struct of C has for them."""
     names = [f'    "{o.name}": {api_options.number(o.default)},' for o in options
              if o.default and o.type in api_options.NUMBERS]  # fmt: skip
-    return ["# Defaults that are not 0.", f"{kind}_NONZERO = {{", *names, "}"]
+    return ["# Defaults that are not 0.", f"{kind}_NONZERO = {{", *names, "}"] if names else []
 
 
 # Options that several functions of Python take as `**options`.

@@ -3752,8 +3752,10 @@ namespace Loom
         internal static extern void loom_reply_parser_free(IntPtr parser);
 
         /// <summary>Vectors float32 [count, dimensions], in the order of the texts; other texts do
-        /// not change the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer,
-        /// no such prompt), out_of_range (a text too long with no_truncate), cancelled.</summary>
+        /// not change the bits of a text. With LOOM_POOLING_NONE a vector per token of one text,
+        /// [tokens, dimensions]. `*out` is transferred. Errors: not_found (no tokenizer, no such
+        /// prompt), out_of_range (a text too long with no_truncate), invalid_argument (several
+        /// texts with LOOM_POOLING_NONE), cancelled.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_embed(
             ModelHandle model, IntPtr texts, long count, ref CEmbedOptions options, out ArrayHandle

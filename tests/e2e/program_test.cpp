@@ -246,6 +246,13 @@ TEST_F(Program, TheRecipeAndThePlanOfATableAreInEveryFormat) {
   }
 }
 
+TEST_F(Program, ColumnsByOrderOfANewTableSaysThatItHasNoEffect) {
+  folder_.write("t.csv", "a,b,y\n1,2,3\n2,1,3\n4,1,5\n1,1,2\n3,3,6\n2,2,4\n");
+  const std::string line = "train " + at("t.csv") + " --target y --epochs 1 -o " + at("t.entity");
+  EXPECT_THAT(run_loom(line + " --columns-by-order").err, HasSubstr("no effect on a new table"));
+  EXPECT_THAT(run_loom(line + " --force").err, Not(HasSubstr("no effect")));
+}
+
 TEST_F(Program, ADashIsStandardInputAndOutput) {
   const std::string net = at("n.entity"), rows = "1,2\n3,4\n5,1\n";
   ASSERT_EQ(run_loom(train("--epochs 1 -o " + net)).code, 0);

@@ -30,7 +30,7 @@ Prompt = Union[str, Sequence[int]]
 
 
 def _pooling(name: Optional[str]) -> int:
-    """"model" is None, as earlier versions call it."""
+    """The number of a pooling. None is "model" of earlier versions."""
     return number_of(_ffi.POOLING, (name or "model").replace("-", "_"), "pooling")
 
 

@@ -699,9 +699,6 @@ ENCODE_OPTIONS = (
     "special_tokens",
     "parse_special_tokens",
 )
-# Defaults that are not 0.
-ENCODE_NONZERO = {
-}
 # Parameters that are EmbedOptions.
 EMBED_OPTIONS = (
     "pooling",
@@ -712,17 +709,11 @@ EMBED_OPTIONS = (
     "truncate",
     "dimensions",
 )
-# Defaults that are not 0.
-EMBED_NONZERO = {
-}
 # Parameters that are RerankOptions.
 RERANK_OPTIONS = (
     "max_tokens",
     "truncate",
 )
-# Defaults that are not 0.
-RERANK_NONZERO = {
-}
 # Parameters that are TrainerOptions.
 TRAINER_OPTIONS = (
     "loss",

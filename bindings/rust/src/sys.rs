@@ -4263,8 +4263,10 @@ extern "C" {
     pub fn loom_reply_parser_free(parser: *mut loom_reply_parser);
 
     /// Vectors float32 \[count, dimensions\], in the order of the texts; other texts do not change
-    /// the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
-    /// out_of_range (a text too long with no_truncate), cancelled.
+    /// the bits of a text. With LOOM_POOLING_NONE a vector per token of one text, \[tokens,
+    /// dimensions\]. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+    /// out_of_range (a text too long with no_truncate), invalid_argument (several texts with
+    /// LOOM_POOLING_NONE), cancelled.
     pub fn loom_model_embed(
         model: *const loom_model, texts: *const *const c_char, count: i64, options: *const
         loom_embed_options, out: *mut *mut loom_array

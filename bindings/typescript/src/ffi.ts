@@ -2467,7 +2467,7 @@ export interface Functions {
   loom_reply_parser_problem(parser: number, call: number, out: number): number;
   /** Null is fine. */
   loom_reply_parser_free(parser: number): void;
-  /** Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text too long with no_truncate), cancelled. */
+  /** Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the bits of a text. With LOOM_POOLING_NONE a vector per token of one text, [tokens, dimensions]. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text too long with no_truncate), invalid_argument (several texts with LOOM_POOLING_NONE), cancelled. */
   loom_model_embed(model: number, texts: number, count: bigint, options: number, out: number): number;
   /** Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed. Errors: unsupported (a model whose head is not one score), those of loom_model_embed(). */
   loom_model_rerank(model: number, query: number, documents: number, count: bigint, options: number, out: number): number;

@@ -3009,8 +3009,10 @@ class LoomLibrary {
       library.lookupFunction<_loom_reply_parser_free_native, _loom_reply_parser_free_dart>('loom_reply_parser_free');
 
   /// Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
-  /// bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
-  /// out_of_range (a text too long with no_truncate), cancelled.
+  /// bits of a text. With LOOM_POOLING_NONE a vector per token of one text, [tokens, dimensions].
+  /// `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text
+  /// too long with no_truncate), invalid_argument (several texts with LOOM_POOLING_NONE),
+  /// cancelled.
   late final loom_model_embed =
       library.lookupFunction<_loom_model_embed_native, _loom_model_embed_dart>('loom_model_embed');
 

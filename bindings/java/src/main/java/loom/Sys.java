@@ -4236,8 +4236,9 @@ public interface Sys extends Library {
 
   /**
    * Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
-   * bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
-   * out_of_range (a text too long with no_truncate), cancelled.
+   * bits of a text. With LOOM_POOLING_NONE a vector per token of one text, [tokens, dimensions].
+   * `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text
+   * too long with no_truncate), invalid_argument (several texts with LOOM_POOLING_NONE), cancelled.
    */
   int loom_model_embed(
       Pointer model, Pointer texts, long count, EmbedOptions options, PointerByReference out
