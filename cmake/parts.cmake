@@ -74,7 +74,7 @@ if(LOOM_MINIMAL)
   endif()
   # A page reaches a module through the C interface; other small builds are C++.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
-    set(LOOM_ONLY_capi arrays generation handles library model network read_generation reading session support tokenizer)
+    set(LOOM_ONLY_capi arrays generation handles library model network read_generation read_text reading session support tokenizer)
   else()
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()

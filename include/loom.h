@@ -986,7 +986,9 @@ typedef int32_t (*loom_observer_fn)(void *user, const char *event, const char *j
 /* Texts are borrowed during the call. */
 typedef struct loom_fit_options {
   uint32_t struct_size; /* sizeof(loom_fit_options), which the caller sets */
-  int64_t epochs; /* Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10. */
+  /* Times that all samples are seen, with the epochs before a resume. The program chooses it for
+   * a table without a network; 1 or more epochs. 0: 10. */
+  int64_t epochs;
   /* Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs. */
   int64_t early_stop;
   /* File that is written after each epoch; the previous one is PATH.previous. */
@@ -1468,6 +1470,17 @@ typedef struct loom_generation_info {
 #define LOOM_GENERATION_INFO_INIT \
   {(uint32_t)sizeof(loom_generation_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
+/* How a text becomes tokens. */
+typedef struct loom_encode_options {
+  uint32_t struct_size; /* sizeof(loom_encode_options), which the caller sets */
+  /* The opposite of `add_special_tokens`. Adds the tokens around a text (such as BOS). */
+  int32_t no_special_tokens;
+  /* The opposite of `parse_special_tokens`. Text that spells a special token becomes that token. */
+  int32_t plain;
+} loom_encode_options;
+#define LOOM_ENCODE_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_encode_options), 0, 0}
+
 /* The position and the memory of a session. */
 typedef struct loom_model_session_info {
   uint32_t struct_size; /* sizeof(loom_model_session_info), which the caller sets */
@@ -1505,13 +1518,16 @@ typedef struct loom_perplexity {
 /* How beam search chooses. Lists are borrowed during the call. */
 typedef struct loom_beam_options {
   uint32_t struct_size; /* sizeof(loom_beam_options), which the caller sets */
-  int64_t num_beams; /* 1 to 64; 0 means 4 */
-  int64_t max_tokens; /* 0 means 256 */
+  int64_t num_beams; /* Number of beams; 1 to 64. 0: 4. */
+  int64_t max_tokens; /* Largest length of a text; 0 or more tokens. 0: 256. */
   int32_t has_length_penalty; /* 1: `length_penalty` counts */
-  /* a score is the sum of log-probabilities / tokens^length_penalty; unset: 1 */
+  /* The score of a text of n tokens is the sum of its log-probabilities / n^length_penalty.
+   * Above 0 favours long texts, below 0 short ones. Unset: 1. */
   double length_penalty;
-  int32_t early_stopping; /* 1: ends as soon as num_beams texts have ended */
-  int32_t ignore_eos; /* 1: the token that ends a text does not end it */
+  /* Ends as soon as num_beams texts have ended. Else it ends when no running text has a better
+   * score, at its length so far, than the worst of those. */
+  int32_t early_stopping;
+  int32_t ignore_eos; /* A token that ends a text does not end it. */
   const int32_t *eos_ids; /* tokens that end a text, [eos_count]; null: those of the model */
   int64_t eos_count;
   int64_t context; /* positions of the KV cache; 0 means the model's, at most 2048 */
@@ -1563,6 +1579,10 @@ LOOM_EXPORT void loom_tokenizer_free(loom_tokenizer *tokenizer);
  * loom_free(). */
 LOOM_EXPORT loom_status loom_tokenizer_encode(const loom_tokenizer *tokenizer, const char *text,
     int32_t special_tokens, int32_t **ids, int64_t *count);
+
+/* loom_tokenizer_encode() with options. `*ids` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_tokenizer_encode_with(const loom_tokenizer *tokenizer,
+    const char *text, const loom_encode_options *options, int32_t **ids, int64_t *count);
 
 /* Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id without a token). */
 LOOM_EXPORT loom_status loom_tokenizer_decode(const loom_tokenizer *tokenizer, const int32_t *ids,
@@ -1821,25 +1841,36 @@ LOOM_EXPORT void loom_reply_parser_free(loom_reply_parser *parser);
 typedef int32_t loom_pooling;
 enum {
   LOOM_POOLING_MODEL = 0,
-  LOOM_POOLING_MEAN = 1,
-  LOOM_POOLING_CLS = 2, /* the first */
-  LOOM_POOLING_LAST = 3,
+  LOOM_POOLING_MEAN = 1, /* mean of all states */
+  LOOM_POOLING_CLS = 2, /* the first state (CLS of an encoder) */
+  LOOM_POOLING_LAST = 3, /* the last state */
   LOOM_POOLING_MAX = 4, /* the largest of each value */
-  LOOM_POOLING_WEIGHTED_MEAN = 5, /* by place */
-  LOOM_POOLING_MEAN_SQRT_LEN = 6 /* their sum over the root of their number */
+  LOOM_POOLING_WEIGHTED_MEAN = 5, /* mean, weighted by position (1, 2, ...) */
+  LOOM_POOLING_MEAN_SQRT_LEN = 6, /* sum of the states / sqrt(T) */
+  LOOM_POOLING_NONE = 7 /* one vector per token */
 };
 
 /* Texts are borrowed during the call. */
 typedef struct loom_embed_options {
   uint32_t struct_size; /* sizeof(loom_embed_options), which the caller sets */
+  /* How a text becomes a vector. Unset: the setting of the model's sentence-transformers files,
+   * or else mean. */
   loom_pooling pooling;
-  int32_t has_normalize; /* 1: `normalize` counts; unset: as the model's files say, or else 1 */
-  int32_t normalize; /* 1: vectors of length 1 */
-  int32_t no_truncate; /* 1: a text too long is an error; else it loses its end */
-  const char *prompt_name; /* a prompt of the model by its name; null: its default one */
-  const char *prompt; /* a prompt as text, in its place; null: none */
-  int64_t max_tokens; /* of a text; 0 means the limit of the model */
-  int64_t dimensions; /* the first so many values of each vector; 0 means all */
+  int32_t has_normalize; /* 1: `normalize` counts */
+  /* Scales vectors to length 1. Unset: the setting of those files, or else true. */
+  int32_t normalize;
+  /* The opposite of `truncate`. Truncates longer texts at their end; else they are an error. */
+  int32_t no_truncate;
+  /* Name of a prompt of the model (query, passage) to prepend to each text; empty means its
+   * default prompt, if it has one. */
+  const char *prompt_name;
+  const char *prompt; /* A text to prepend to each text. Unset: the prompt of the model. */
+  /* Largest length of a text, special tokens included; 0 is the limit of the model; 0 to
+   * 16777216 tokens. */
+  int64_t max_tokens;
+  /* Length of the beginning of each vector to keep, normalized again with normalize; 0 is all.
+   * For models that were trained for it (Matryoshka representations); 0 to 16777216 values. */
+  int64_t dimensions;
   loom_progress_fn progress; /* texts done and in all; null: none */
   void *user; /* handed to `progress` */
 } loom_embed_options;
@@ -1849,8 +1880,11 @@ typedef struct loom_embed_options {
 /* How documents are read. */
 typedef struct loom_rerank_options {
   uint32_t struct_size; /* sizeof(loom_rerank_options), which the caller sets */
-  int64_t max_tokens; /* of query and document together; 0 means the limit of the model */
-  int32_t no_truncate; /* 1: a pair too long is an error; else the longer text loses its end */
+  /* Largest length of query and document together; 0 is the limit of the model; 0 to 16777216
+   * tokens. */
+  int64_t max_tokens;
+  /* The opposite of `truncate`. Cuts the end of the longer text; else a longer pair is an error. */
+  int32_t no_truncate;
   loom_progress_fn progress; /* documents done and in all; null: none */
   void *user; /* handed to `progress` */
 } loom_rerank_options;
@@ -1866,8 +1900,10 @@ typedef struct loom_ranked {
 } loom_ranked;
 
 /* Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
- * bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
- * out_of_range (a text too long with no_truncate), cancelled. */
+ * bits of a text. With LOOM_POOLING_NONE a vector per token of one text, [tokens, dimensions].
+ * `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text
+ * too long with no_truncate), invalid_argument (several texts with LOOM_POOLING_NONE),
+ * cancelled. */
 LOOM_EXPORT loom_status loom_model_embed(const loom_model *model, const char *const *texts,
     int64_t count, const loom_embed_options *options, loom_array **out);
 
@@ -2002,10 +2038,11 @@ typedef struct loom_adaptation loom_adaptation;
 /* Windows, and when one has recovered. */
 typedef struct loom_adaptation_options {
   uint32_t struct_size; /* sizeof(loom_adaptation_options), which the caller sets */
-  double duration; /* seconds; 0 means 15 */
-  double window; /* seconds; 0 means 1 */
-  double threshold; /* accuracy in percent of a window that has recovered; 0 means 50 */
-  int32_t relative; /* 1: `threshold` is that share of the accuracy before the change */
+  double duration; /* Length of the run; above 0 seconds. 0: 15. */
+  double window; /* Length of a window; above 0 seconds. 0: 1. */
+  /* Accuracy of a window that has recovered after a change; 0 to 100 percent. 0: 50. */
+  double threshold;
+  int32_t relative; /* The threshold is a share of the accuracy before the change. */
 } loom_adaptation_options;
 #define LOOM_ADAPTATION_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_adaptation_options), 0, 0, 0, 0}
@@ -2086,9 +2123,9 @@ enum {
 /* How the weights of two parents become those of a child. */
 typedef int32_t loom_splice_mode;
 enum {
-  LOOM_SPLICE_BLEND = 0, /* shares of both */
-  LOOM_SPLICE_POINT = 1, /* the first ones from a, the others from b */
-  LOOM_SPLICE_UNIFORM = 2 /* each from one of the two */
+  LOOM_SPLICE_BLEND = 0, /* a weight is (1 - share) of a's + share of b's */
+  LOOM_SPLICE_POINT = 1, /* the first part of each layer's weights from a, the rest from b */
+  LOOM_SPLICE_UNIFORM = 2 /* each weight from one of the two */
 };
 
 /* Genomes of one generation, with the best of all before it. */
@@ -2167,18 +2204,20 @@ typedef struct loom_genome_info {
 /* How two networks are crossed. */
 typedef struct loom_splice_options {
   uint32_t struct_size; /* sizeof(loom_splice_options), which the caller sets */
-  loom_splice_mode mode;
+  loom_splice_mode mode; /* How weights become those of the child. */
   int32_t original; /* 1: shares by the formula of the original project */
   int32_t has_alpha; /* 1: `alpha` counts */
-  double alpha; /* BLEND without fitness: the share of b; unset: 0.5 */
+  double alpha; /* blend: share of b if no fitness is set; 0 to 1. Unset: 0.5. */
   int32_t has_split; /* 1: `split` counts */
-  double split; /* POINT: the share of a; unset: 0.5 */
+  double split; /* point: share of a, clamped to 0..1. Unset: 0.5. */
   int32_t has_fitness_a; /* 1: `fitness_a` counts */
-  double fitness_a; /* higher is better; give both or none */
+  /* Fitness of a; higher is better. Set both or none. With uniform, a weight is a's with
+   * probability 1 - w, with w as in BlendLaw. */
+  double fitness_a;
   int32_t has_fitness_b; /* 1: `fitness_b` counts */
-  double fitness_b;
+  double fitness_b; /* Fitness of b. */
   int32_t has_seed; /* 1: `seed` counts */
-  uint64_t seed; /* of UNIFORM; unset: 1 */
+  uint64_t seed; /* uniform: seed of the draws. Unset: 1. */
 } loom_splice_options;
 #define LOOM_SPLICE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_splice_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -2460,7 +2499,7 @@ typedef int32_t (*loom_mesh_epoch_fn)(void *user, const loom_mesh_epoch *epoch);
 /* How a mesh is trained. */
 typedef struct loom_mesh_fit_options {
   uint32_t struct_size; /* sizeof(loom_mesh_fit_options), which the caller sets */
-  int64_t epochs; /* 0 means 10 */
+  int64_t epochs; /* Times that the stream is seen; 1 or more epochs. 0: 10. */
   loom_progress_fn on_window; /* windows done and in all; null: none */
   loom_mesh_epoch_fn on_epoch; /* null: none */
   void *user; /* handed to these */
@@ -2660,37 +2699,65 @@ typedef struct loom_convert_options {
   loom_dtype dtype; /* of matrices; unset: as stored */
   const char *const *rules; /* [rules_count], PATTERN=DTYPE; the first that fits decides */
   int64_t rules_count;
-  int32_t per_tensor; /* 1: one scale per matrix, not per row */
-  int32_t with_weights; /* 1: .json has the parameters too */
-  int32_t measure; /* 1, for .entity: what packing cost each parameter */
-  const char *calibration; /* text whose tokens decide which values scales keep; null: none */
-  int64_t calibration_windows; /* of 128 tokens; 0 means 16 */
-  int32_t allow_nonfinite; /* 1: weights that are NaN or infinite are not an error */
-  const char *tokenizer; /* folder or file that makes a language model of a network; null: none */
-  int64_t context; /* positions of such a model; 0 means 2048 */
+  int32_t per_tensor; /* One scale per matrix instead of one per row. */
+  int32_t with_weights; /* .json: writes the weights too, as base64, not only the description. */
+  int32_t measure; /* .entity: fills Converted::tensors. */
+  /* A text for a language model; the activations of its tokens weight the choice of scales. */
+  const char *calibration;
+  /* Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16. */
+  int64_t calibration_windows;
+  /* Accepts weights that are NaN or infinite, or that overflow their type. */
+  int32_t allow_nonfinite;
+  /* Makes a language model of a network with the cells of one, such as a decoder of the
+   * original: a folder with tokenizer.json, or that file. */
+  const char *tokenizer;
+  int64_t context; /* Length that such a model supports; 1 to 16777216 positions. 0: 2048. */
   loom_work_fn progress; /* null: none */
   loom_note_fn note; /* null: none */
   void *user; /* handed to these */
+  int32_t has_for_training; /* 1: `for_training` counts */
+  /* False folds batch norms and constant functions of weights of an ONNX or TFLite file into the
+   * weights of layers. That predicts faster, but trains other parameters. True keeps them, and
+   * does not round values of a quantized TFLite file to its steps. Unset: true for ONNX, false
+   * for TFLite. */
+  int32_t for_training;
+  /* ONNX: patterns of initializers that train, besides those that docs/onnx.md names. */
+  const char *const *trainable;
+  int64_t trainable_count;
+  /* ONNX: patterns of initializers that do not train; they take precedence. */
+  const char *const *frozen;
+  int64_t frozen_count;
+  /* ONNX, TFLite: extent of axes that the file leaves open, besides the batch; 0 makes them an
+   * error; 0 to 16777216. */
+  int64_t open_extent;
+  const char *shape; /* A named shape (smollm2-135m) with random weights in place of the input. */
+  int32_t has_seed; /* 1: `seed` counts */
+  uint64_t seed; /* Seed of those weights. Unset: 1. */
 } loom_convert_options;
 #define LOOM_CONVERT_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_convert_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_convert_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+  0, 0, 0, 0, 0, 0, 0}
 
 /* How models become one. Texts are borrowed during the call. */
 typedef struct loom_merge_options {
   uint32_t struct_size; /* sizeof(loom_merge_options), which the caller sets */
   /* linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear */
   const char *method;
-  const char *base; /* model of task vectors; null: none */
+  const char *base; /* Base model of task vectors; linear and slerp take none. */
   const double *weights; /* [count], of the models; null: 1 each */
   const double *densities; /* [count], share of values that ties and dare keep; null: 1 each */
   int32_t has_normalize; /* 1: `normalize` counts */
-  int32_t normalize; /* 1: divide by the sum of the weights; unset: of linear and ties */
+  /* Divides by the sum of the weights, unless that is below 1e-8. Unset: true for linear and
+   * ties. */
+  int32_t normalize;
   int32_t has_lambda; /* 1: `lambda` counts */
-  double lambda; /* of the sum of task vectors; unset: 1 */
+  double lambda; /* Factor of the sum of task vectors. Unset: 1. */
   int32_t has_t; /* 1: `t` counts */
-  double t; /* of slerp, 0 to 1; unset: 0.5 */
+  /* slerp: position on the arc: 0 is the first model, 1 the second; 0 to 1. Unset: 0.5. */
+  double t;
   int32_t has_seed; /* 1: `seed` counts */
-  uint64_t seed; /* of what dare drops; unset: 1 */
+  /* Seed of the values that dare drops; of the program also those that uniform takes. Unset: 1. */
+  uint64_t seed;
   int32_t has_dtype; /* 1: `dtype` counts */
   loom_dtype dtype; /* of the matrices of the output; unset: as the first model stores them */
   loom_work_fn progress; /* null: none */
@@ -2996,6 +3063,8 @@ typedef struct loom_api {
   loom_status (*telemetry_get_info)(const loom_telemetry *telemetry, loom_telemetry_info *out);
   loom_status (*telemetry_close)(loom_telemetry *telemetry, double seconds);
   void (*telemetry_free)(loom_telemetry *telemetry);
+  loom_status (*tokenizer_encode_with)(const loom_tokenizer *tokenizer, const char *text,
+      const loom_encode_options *options, int32_t **ids, int64_t *count);
   loom_status (*tokenizer_token_bytes)(const loom_tokenizer *tokenizer, int32_t id, char **out,
       int64_t *size);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);

@@ -513,7 +513,8 @@ def _row(name: str, at: str, option: Option, struct: Struct, v: Vocabulary,
         enum = v.enums[option.enum]
         elsewhere = enum.name in v.used and not enum.layers  # another file has its table of words
         words_ = f"words_of({enum.name}{{}})" if elsewhere else f"k{enum.name}"
-        function = "enum_value" if option.enum == option.type else "enum_list"
+        one = "enum_if_set" if option.optional else "enum_value"
+        function = one if option.enum == option.type else "enum_list"
         value = f"{function}({value}, {quoted(enum.what)}, {words_})"
     type_ = option.type + ("?" if option.optional else "")
     was = ",".join(flag.removeprefix("--") for flag in option.was)
@@ -565,8 +566,8 @@ def source(v: Vocabulary, shared: dict[str, Vocabulary], mark: str) -> str:
     lines = [f"// {mark}", "// clang-format off", "", f'#include "{public(v.header)}"',
              '#include "options/option.hpp"', '#include "options/words.hpp"',
              '#include "options/words_of.hpp"', "", "namespace loom {", "",
-             "using core::OptionValue, core::kInfinity, core::enum_list, core::enum_value, "
-             "core::words_of;", ""]  # fmt: skip
+             "using core::OptionValue, core::kInfinity, core::enum_if_set, core::enum_list, "
+             "core::enum_value,", "    core::words_of;", ""]  # fmt: skip
     for enum in v.enums.values():
         if enum.layers:
             lines += [*word_table(enum), ""]

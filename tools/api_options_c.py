@@ -97,13 +97,16 @@ def _read(name: str, at: str, option: Option, fields: dict[str, str],
         if "char" in fields[field_]:
             text = next(w.text for w in enum.words if w.name == option.default)
             return [f'  LOOM_ASSIGN({to}, parse_{enum.function}(text_or({value}, "{text}")));']
-        if shifted:
+        if shifted:  # 0 leaves it unset
             return [f'  LOOM_TRY(read_enum({value}, "{field_}", {to}));']
         return [f'  LOOM_ASSIGN({to}, enum_of<{option.type}>({value}, "{field_}"));']
+    if option.type == "text" and option.optional:
+        return [f"  if ({value} != nullptr) {to} = {value};"]
     if option.type in ("text", "path"):
         return [f'  {to} = text_or({value}, "");']
     if option.type == "bool":
-        return [f"  {to} = {value} {'==' if opposite else '!='} 0;"]
+        test = f"if (from.has_{field_} != 0) " if option.optional else ""
+        return [f"  {test}{to} = {value} {'==' if opposite else '!='} 0;"]
     if f"has_{field_}" in fields:
         return [f"  if (from.has_{field_} != 0) {to} = {value};"]
     if option.optional:

@@ -71,7 +71,8 @@ def page(v: Vocabulary, mark: str) -> str:
     for struct in v.user_structs():
         top = TOP if v.source == TRAINING else SHORT_TOP
         fields = FIELDS.format(c=struct.c or "loom_generate_options")
-        where = NAMED.format(kind=struct.kind) if struct.kind else "" if v.rows else fields
+        where = fields if struct.c or not v.rows else ""
+        where = NAMED.format(kind=struct.kind) if struct.kind else where
         lines.append(top.format(title=f"Options: {struct.name}", mark=mark, help=struct.help,
                                 where=where).rstrip() + "\n")  # fmt: skip
         for group in struct.groups or (Group("", ""),):

@@ -11,8 +11,9 @@ from api_options import Option, Struct, Vocabulary, Wrong
 
 STRUCTS = "src/learn/option_structs.hpp"
 FILLS = "src/api/train/fill_options.hpp"
-_PART = {"name", "of", "into", "at", "help", "members", "more"}
-_MEMBER = {"name", "option", "type", "default", "unless"}
+SAVED = "src/learn/saved_options.hpp"
+_PART = {"name", "of", "into", "at", "help", "members", "more", "saved"}
+_MEMBER = {"name", "option", "type", "default", "unless", "key"}
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Member:
     type: str  # of C++
     default: str
     unless: str  # a value of the option that leaves the member as it is
+    key: str  # in checkpoints
 
     @property
     def optional(self) -> bool:
@@ -36,6 +38,7 @@ class Part:
     help: str
     members: tuple[Member, ...]
     more: str  # further members in C++
+    saved: str = ""  # when checkpoints have it: "always", "each" or the name of a member
 
 
 def _member(row: dict[str, Any], struct: Struct, v: Vocabulary, where: str) -> Member:
@@ -53,7 +56,8 @@ def _member(row: dict[str, Any], struct: Struct, v: Vocabulary, where: str) -> M
         text = "" if default is None or isinstance(default, list) else api_options.number(default)
     if type_ == "float" and any(mark in text for mark in ".e"):
         text += "f"
-    return Member(name, option, type_, text, row.get("unless", ""))
+    key = row.get("key", option.name)
+    return Member(name, option, type_, text, row.get("unless", ""), key)
 
 
 def parts(v: Vocabulary) -> list[Part]:
@@ -66,8 +70,11 @@ def parts(v: Vocabulary) -> list[Part]:
         struct = v.structs[row["of"]]
         members = tuple(_member(m if isinstance(m, dict) else {"name": m}, struct, v, where)
                         for m in row["members"])  # fmt: skip
+        saved = row.get("saved", "")
+        if saved not in ("", "always", "each", *(m.name for m in members)):
+            raise Wrong(f"{where}: saved is {saved}; write always, each or a member")
         found.append(Part(row["name"], row["into"], row.get("at", ""), row.get("help", ""),
-                          members, row.get("more", "")))  # fmt: skip
+                          members, row.get("more", ""), saved))  # fmt: skip
     return found
 
 
@@ -125,8 +132,27 @@ def fills(all_parts: list[Part], mark: str) -> str:
     return "\n".join([*lines, "}  // namespace loom::core", ""])
 
 
+def saved(all_parts: list[Part], mark: str) -> str:
+    """Functions that visit what checkpoints have of a part."""
+    lines = [f"// {mark}", "//", "// Members of options that checkpoints of training have, with "
+             "their keys.", "#pragma once", "", '#include "learn/option_structs.hpp"', "",
+             "namespace loom::core {", ""]  # fmt: skip
+    for part in (part for part in all_parts if part.saved):
+        visits = [(m, f'visit("{m.key}", of.{m.name});') for m in part.members]
+        lines += ["template <class Visit>",
+                  f"void each_saved(const {part.name}& of, const Visit& visit) {{"]  # fmt: skip
+        if part.saved not in ("always", "each"):
+            lines.append(f"  if (!(of.{part.saved} > 0)) return;")
+        for m, visit in visits:
+            lines.append(f"  if (of.{m.name} > 0) {visit}" if part.saved == "each"
+                         else f"  {visit}")  # fmt: skip
+        lines += ["}", ""]
+    return "\n".join([*lines, "}  // namespace loom::core", ""])
+
+
 def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
     files = [v for v in vocabularies if v.parts]
     found = [part for v in files for part in parts(v)]
     headers = [api_options.public(v.header) for v in files]
-    return {STRUCTS: structs(found, headers, mark), FILLS: fills(found, mark)}
+    return {STRUCTS: structs(found, headers, mark), FILLS: fills(found, mark),
+            SAVED: saved(found, mark)}  # fmt: skip

@@ -12,15 +12,15 @@ from api_options import Enum, Option, Struct, Vocabulary
 
 FILE = "bindings/python/loom/options.py"
 # Files with parameters of structs.
-FILES = ("_model", "llm",
-         "training", "network", "evolution", "mesh", "cluster", "ensemble", "search")
+FILES = ("_model", "llm", "training", "network", "evolution", "mesh", "cluster", "ensemble",
+         "search", "evaluation", "files")
 # After the marks: ", KMeansOptions", of TrainerOptions nothing; ", NeatOptions but inputs, outputs"
-# omits what the function has by hand.
+# omits options that the function has by hand. ", EmbedOptions only pooling" names those it has.
 BEGIN = "# options: generated from api/options"
 END = "# end of options"
 DOC = "Options, from api/options"
 # Docstrings may have several: ", FitOptions and TrainerOptions".
-OF = r"(?:, (\w+(?: and \w+)*))?(?: but ([\w, ]+))?"
+OF = r"(?:, (\w+(?: and \w+)*))?(?: (but|only) ([\w, ]+))?"
 PLAIN = {"bool": "bool", "int": "int", "seed": "int", "float": "float", "double": "float",
          "text": "str", "path": "Optional[Path]", "ints": "Sequence[int]",
          "floats": "Sequence[float]",
@@ -123,7 +123,7 @@ def _zeros(kind: str, options: list[Option]) -> list[str]:
     """Defaults that are not 0, which the struct of C has for them."""
     names = [f'    "{o.name}": {api_options.number(o.default)},' for o in options
              if o.default and o.type in api_options.NUMBERS]  # fmt: skip
-    return ["# Defaults that are not 0.", f"{kind}_NONZERO = {{", *names, "}"]
+    return ["# Defaults that are not 0.", f"{kind}_NONZERO = {{", *names, "}"] if names else []
 
 
 # Options that several functions of Python take as `**options`.
@@ -177,12 +177,14 @@ def module(vocabularies: list[Vocabulary], mark: str) -> str:
 
 def _structs_of(found: re.Match, vocabularies: list[Vocabulary]) -> list[tuple]:
     """The structs that a mark is of, each with its vocabulary and what the mark leaves out."""
-    but, structs = (found[3] or "").split(", "), []
+    named, structs = (found[4] or "").split(", "), []
     for name in (found[2] or "TrainerOptions").split(" and "):
         v = next(v for v in vocabularies if name in [s.name for s in v.user_structs()])
-        for left_out in filter(None, but):
-            if left_out not in [o.name for o in v.structs[name].options]:
-                raise api_options.Wrong(f"{name} has no option {left_out}, which Python leaves out")
+        options = [o.name for o in v.structs[name].options]
+        for one in filter(None, named):
+            if one not in options:
+                raise api_options.Wrong(f"{name} has no option {one}, which Python names")
+        but = [o for o in options if o not in named] if found[3] == "only" else named
         structs.append((v.structs[name], v, but))
     return structs
 

@@ -37,21 +37,18 @@ def _methods(owner: str, body: str) -> list[str]:
     return names
 
 
-# Headers of options with members that other languages have.
-CALLBACKS = ("generation_options.hpp", "fit_options.hpp")
-OWN = ("training_options.hpp", *CALLBACKS)
+# Other headers of options have the functions of this one, so only their callbacks count.
+OWN = "training_options.hpp"
 
 
 def members(root: Path) -> list[tuple[str, str]]:
     """Header and name of each public function, method and callback, by header."""
     found: list[tuple[str, str]] = []
     for path in sorted((root / "include/loom").glob("*.hpp")):
-        if path.name.endswith("_options.hpp") and path.name not in OWN:
-            continue  # the same functions of another struct
         text = without_preprocessor(without_comments(path.read_text(encoding="utf-8")))
         rows = [(m.start(), [m[1]]) for m in _FUNCTION.finditer(text)]
-        if path.name in CALLBACKS:
-            rows = []  # its callbacks alone
+        if path.name.endswith("_options.hpp") and path.name != OWN:
+            rows = []
         rows += [(m.start(), _methods(m[1], m[2])) for m in _CLASS.finditer(text)]
         rows += [(m.start(), [f"{m[1]}::{name}" for name in _CALLBACK.findall(m[2])])
                  for m in _STRUCT.finditer(text)]  # fmt: skip

@@ -29,9 +29,9 @@ TEXT = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".js", ".mjs", ".rs"
         ".cs", ".dart", ".toml"}  # fmt: skip
 CODE = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".rs", ".go", ".java", ".cs", ".dart"}
 ONNX_ROOMS = ("src/onnx/",)
-# The counter itself, frozen layouts, generators of test data and files of packages.
+# The counter itself, frozen layouts, generators of test data, files of packages, tests of bindings.
 LEFT_OUT = ("tools/written_once", "tools/sweeps/", "tools/goldens/", "tools/stories/",
-            "api/frozen/", "node_modules/")  # fmt: skip
+            "api/frozen/", "node_modules/", "/tests/", "/src/test/", "_test.go")  # fmt: skip
 
 
 # The declarations of an operator in a file of an ONNX room. All but signature and export are
@@ -135,7 +135,8 @@ class Tree:
 
     def option_places(self, name: str) -> list[str]:
         flag = name.replace("_", "-")
-        return self.places(name, f"--{flag}", f'"{flag}"', but="src/learn/")
+        rooms = ("src/learn/", "src/mesh/")  # they compute with options
+        return self.places(name, f"--{flag}", f'"{flag}"', but=rooms)
 
     def optimizer_places(self, name: str) -> list[str]:
         return self.places(name, name.capitalize(), name.upper())

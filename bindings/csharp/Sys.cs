@@ -334,16 +334,20 @@ namespace Loom
     public enum Pooling
     {
         Model = 0,
+        /// <summary>mean of all states</summary>
         Mean = 1,
-        /// <summary>the first</summary>
+        /// <summary>the first state (CLS of an encoder)</summary>
         Cls = 2,
+        /// <summary>the last state</summary>
         Last = 3,
         /// <summary>the largest of each value</summary>
         Max = 4,
-        /// <summary>by place</summary>
+        /// <summary>mean, weighted by position (1, 2, ...)</summary>
         WeightedMean = 5,
-        /// <summary>their sum over the root of their number</summary>
+        /// <summary>sum of the states / sqrt(T)</summary>
         MeanSqrtLen = 6,
+        /// <summary>one vector per token</summary>
+        None = 7,
     }
 
     /// <summary>When two cells can be alike at all. STRICT asks for equal number types
@@ -362,11 +366,11 @@ namespace Loom
     /// <summary>How the weights of two parents become those of a child.</summary>
     public enum SpliceMode
     {
-        /// <summary>shares of both</summary>
+        /// <summary>a weight is (1 - share) of a's + share of b's</summary>
         Blend = 0,
-        /// <summary>the first ones from a, the others from b</summary>
+        /// <summary>the first part of each layer's weights from a, the rest from b</summary>
         Point = 1,
-        /// <summary>each from one of the two</summary>
+        /// <summary>each weight from one of the two</summary>
         Uniform = 2,
     }
 
@@ -1337,8 +1341,8 @@ namespace Loom
     internal struct CFitOptions
     {
         public uint struct_size;
-        /// <summary>Length of the run, with the epochs before a resume; 1 or more epochs. 0:
-        /// 10.</summary>
+        /// <summary>Times that all samples are seen, with the epochs before a resume. The program
+        /// chooses it for a table without a network; 1 or more epochs. 0: 10.</summary>
         public long epochs;
         /// <summary>Ends the run after so many epochs without a better loss; 0 disables it; 0 or
         /// more epochs.</summary>
@@ -1843,6 +1847,26 @@ namespace Loom
         }
     }
 
+    /// <summary>How a text becomes tokens.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CEncodeOptions
+    {
+        public uint struct_size;
+        /// <summary>The opposite of `add_special_tokens`. Adds the tokens around a text (such as
+        /// BOS).</summary>
+        public int no_special_tokens;
+        /// <summary>The opposite of `parse_special_tokens`. Text that spells a special token
+        /// becomes that token.</summary>
+        public int plain;
+
+        public static CEncodeOptions Sized()
+        {
+            CEncodeOptions made = default(CEncodeOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CEncodeOptions));
+            return made;
+        }
+    }
+
     /// <summary>The position and the memory of a session.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CModelSessionInfo
@@ -1914,18 +1938,19 @@ namespace Loom
     internal struct CBeamOptions
     {
         public uint struct_size;
-        /// <summary>1 to 64; 0 means 4</summary>
+        /// <summary>Number of beams; 1 to 64. 0: 4.</summary>
         public long num_beams;
-        /// <summary>0 means 256</summary>
+        /// <summary>Largest length of a text; 0 or more tokens. 0: 256.</summary>
         public long max_tokens;
         /// <summary>1: `length_penalty` counts</summary>
         public int has_length_penalty;
-        /// <summary>a score is the sum of log-probabilities / tokens^length_penalty; unset:
-        /// 1</summary>
+        /// <summary>The score of a text of n tokens is the sum of its log-probabilities /
+        /// n^length_penalty. Above 0 favours long texts, below 0 short ones. Unset: 1.</summary>
         public double length_penalty;
-        /// <summary>1: ends as soon as num_beams texts have ended</summary>
+        /// <summary>Ends as soon as num_beams texts have ended. Else it ends when no running text
+        /// has a better score, at its length so far, than the worst of those.</summary>
         public int early_stopping;
-        /// <summary>1: the token that ends a text does not end it</summary>
+        /// <summary>A token that ends a text does not end it.</summary>
         public int ignore_eos;
         /// <summary>tokens that end a text, [eos_count]; null: those of the model</summary>
         public IntPtr eos_ids;
@@ -1978,20 +2003,28 @@ namespace Loom
     internal struct CEmbedOptions
     {
         public uint struct_size;
+        /// <summary>How a text becomes a vector. Unset: the setting of the model's sentence-
+        /// transformers files, or else mean.</summary>
         public int pooling;
-        /// <summary>1: `normalize` counts; unset: as the model's files say, or else 1</summary>
+        /// <summary>1: `normalize` counts</summary>
         public int has_normalize;
-        /// <summary>1: vectors of length 1</summary>
+        /// <summary>Scales vectors to length 1. Unset: the setting of those files, or else
+        /// true.</summary>
         public int normalize;
-        /// <summary>1: a text too long is an error; else it loses its end</summary>
+        /// <summary>The opposite of `truncate`. Truncates longer texts at their end; else they are
+        /// an error.</summary>
         public int no_truncate;
-        /// <summary>a prompt of the model by its name; null: its default one</summary>
+        /// <summary>Name of a prompt of the model (query, passage) to prepend to each text; empty
+        /// means its default prompt, if it has one.</summary>
         public IntPtr prompt_name;
-        /// <summary>a prompt as text, in its place; null: none</summary>
+        /// <summary>A text to prepend to each text. Unset: the prompt of the model.</summary>
         public IntPtr prompt;
-        /// <summary>of a text; 0 means the limit of the model</summary>
+        /// <summary>Largest length of a text, special tokens included; 0 is the limit of the model;
+        /// 0 to 16777216 tokens.</summary>
         public long max_tokens;
-        /// <summary>the first so many values of each vector; 0 means all</summary>
+        /// <summary>Length of the beginning of each vector to keep, normalized again with
+        /// normalize; 0 is all. For models that were trained for it (Matryoshka representations); 0
+        /// to 16777216 values.</summary>
         public long dimensions;
         /// <summary>texts done and in all; null: none</summary>
         public CProgressFn progress;
@@ -2011,9 +2044,11 @@ namespace Loom
     internal struct CRerankOptions
     {
         public uint struct_size;
-        /// <summary>of query and document together; 0 means the limit of the model</summary>
+        /// <summary>Largest length of query and document together; 0 is the limit of the model; 0
+        /// to 16777216 tokens.</summary>
         public long max_tokens;
-        /// <summary>1: a pair too long is an error; else the longer text loses its end</summary>
+        /// <summary>The opposite of `truncate`. Cuts the end of the longer text; else a longer pair
+        /// is an error.</summary>
         public int no_truncate;
         /// <summary>documents done and in all; null: none</summary>
         public CProgressFn progress;
@@ -2098,13 +2133,14 @@ namespace Loom
     internal struct CAdaptationOptions
     {
         public uint struct_size;
-        /// <summary>seconds; 0 means 15</summary>
+        /// <summary>Length of the run; above 0 seconds. 0: 15.</summary>
         public double duration;
-        /// <summary>seconds; 0 means 1</summary>
+        /// <summary>Length of a window; above 0 seconds. 0: 1.</summary>
         public double window;
-        /// <summary>accuracy in percent of a window that has recovered; 0 means 50</summary>
+        /// <summary>Accuracy of a window that has recovered after a change; 0 to 100 percent. 0:
+        /// 50.</summary>
         public double threshold;
-        /// <summary>1: `threshold` is that share of the accuracy before the change</summary>
+        /// <summary>The threshold is a share of the accuracy before the change.</summary>
         public int relative;
 
         public static CAdaptationOptions Sized()
@@ -2243,27 +2279,30 @@ namespace Loom
     internal struct CSpliceOptions
     {
         public uint struct_size;
+        /// <summary>How weights become those of the child.</summary>
         public int mode;
         /// <summary>1: shares by the formula of the original project</summary>
         public int original;
         /// <summary>1: `alpha` counts</summary>
         public int has_alpha;
-        /// <summary>BLEND without fitness: the share of b; unset: 0.5</summary>
+        /// <summary>blend: share of b if no fitness is set; 0 to 1. Unset: 0.5.</summary>
         public double alpha;
         /// <summary>1: `split` counts</summary>
         public int has_split;
-        /// <summary>POINT: the share of a; unset: 0.5</summary>
+        /// <summary>point: share of a, clamped to 0..1. Unset: 0.5.</summary>
         public double split;
         /// <summary>1: `fitness_a` counts</summary>
         public int has_fitness_a;
-        /// <summary>higher is better; give both or none</summary>
+        /// <summary>Fitness of a; higher is better. Set both or none. With uniform, a weight is a's
+        /// with probability 1 - w, with w as in BlendLaw.</summary>
         public double fitness_a;
         /// <summary>1: `fitness_b` counts</summary>
         public int has_fitness_b;
+        /// <summary>Fitness of b.</summary>
         public double fitness_b;
         /// <summary>1: `seed` counts</summary>
         public int has_seed;
-        /// <summary>of UNIFORM; unset: 1</summary>
+        /// <summary>uniform: seed of the draws. Unset: 1.</summary>
         public ulong seed;
 
         public static CSpliceOptions Sized()
@@ -2397,7 +2436,7 @@ namespace Loom
     internal struct CMeshFitOptions
     {
         public uint struct_size;
-        /// <summary>0 means 10</summary>
+        /// <summary>Times that the stream is seen; 1 or more epochs. 0: 10.</summary>
         public long epochs;
         /// <summary>windows done and in all; null: none</summary>
         public CProgressFn on_window;
@@ -2478,21 +2517,25 @@ namespace Loom
         /// <summary>[rules_count], PATTERN=DTYPE; the first that fits decides</summary>
         public IntPtr rules;
         public long rules_count;
-        /// <summary>1: one scale per matrix, not per row</summary>
+        /// <summary>One scale per matrix instead of one per row.</summary>
         public int per_tensor;
-        /// <summary>1: .json has the parameters too</summary>
+        /// <summary>.json: writes the weights too, as base64, not only the description.</summary>
         public int with_weights;
-        /// <summary>1, for .entity: what packing cost each parameter</summary>
+        /// <summary>.entity: fills Converted::tensors.</summary>
         public int measure;
-        /// <summary>text whose tokens decide which values scales keep; null: none</summary>
+        /// <summary>A text for a language model; the activations of its tokens weight the choice of
+        /// scales.</summary>
         public IntPtr calibration;
-        /// <summary>of 128 tokens; 0 means 16</summary>
+        /// <summary>Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0:
+        /// 16.</summary>
         public long calibration_windows;
-        /// <summary>1: weights that are NaN or infinite are not an error</summary>
+        /// <summary>Accepts weights that are NaN or infinite, or that overflow their
+        /// type.</summary>
         public int allow_nonfinite;
-        /// <summary>folder or file that makes a language model of a network; null: none</summary>
+        /// <summary>Makes a language model of a network with the cells of one, such as a decoder of
+        /// the original: a folder with tokenizer.json, or that file.</summary>
         public IntPtr tokenizer;
-        /// <summary>positions of such a model; 0 means 2048</summary>
+        /// <summary>Length that such a model supports; 1 to 16777216 positions. 0: 2048.</summary>
         public long context;
         /// <summary>null: none</summary>
         public CWorkFn progress;
@@ -2500,6 +2543,31 @@ namespace Loom
         public CNoteFn note;
         /// <summary>handed to these</summary>
         public IntPtr user;
+        /// <summary>1: `for_training` counts</summary>
+        public int has_for_training;
+        /// <summary>False folds batch norms and constant functions of weights of an ONNX or TFLite
+        /// file into the weights of layers. That predicts faster, but trains other parameters. True
+        /// keeps them, and does not round values of a quantized TFLite file to its steps. Unset:
+        /// true for ONNX, false for TFLite.</summary>
+        public int for_training;
+        /// <summary>ONNX: patterns of initializers that train, besides those that docs/onnx.md
+        /// names.</summary>
+        public IntPtr trainable;
+        public long trainable_count;
+        /// <summary>ONNX: patterns of initializers that do not train; they take
+        /// precedence.</summary>
+        public IntPtr frozen;
+        public long frozen_count;
+        /// <summary>ONNX, TFLite: extent of axes that the file leaves open, besides the batch; 0
+        /// makes them an error; 0 to 16777216.</summary>
+        public long open_extent;
+        /// <summary>A named shape (smollm2-135m) with random weights in place of the
+        /// input.</summary>
+        public IntPtr shape;
+        /// <summary>1: `seed` counts</summary>
+        public int has_seed;
+        /// <summary>Seed of those weights. Unset: 1.</summary>
+        public ulong seed;
 
         public static CConvertOptions Sized()
         {
@@ -2517,7 +2585,7 @@ namespace Loom
         /// <summary>linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null:
         /// linear</summary>
         public IntPtr method;
-        /// <summary>model of task vectors; null: none</summary>
+        /// <summary>Base model of task vectors; linear and slerp take none.</summary>
         public IntPtr @base;
         /// <summary>[count], of the models; null: 1 each</summary>
         public IntPtr weights;
@@ -2525,19 +2593,22 @@ namespace Loom
         public IntPtr densities;
         /// <summary>1: `normalize` counts</summary>
         public int has_normalize;
-        /// <summary>1: divide by the sum of the weights; unset: of linear and ties</summary>
+        /// <summary>Divides by the sum of the weights, unless that is below 1e-8. Unset: true for
+        /// linear and ties.</summary>
         public int normalize;
         /// <summary>1: `lambda` counts</summary>
         public int has_lambda;
-        /// <summary>of the sum of task vectors; unset: 1</summary>
+        /// <summary>Factor of the sum of task vectors. Unset: 1.</summary>
         public double lambda;
         /// <summary>1: `t` counts</summary>
         public int has_t;
-        /// <summary>of slerp, 0 to 1; unset: 0.5</summary>
+        /// <summary>slerp: position on the arc: 0 is the first model, 1 the second; 0 to 1. Unset:
+        /// 0.5.</summary>
         public double t;
         /// <summary>1: `seed` counts</summary>
         public int has_seed;
-        /// <summary>of what dare drops; unset: 1</summary>
+        /// <summary>Seed of the values that dare drops; of the program also those that uniform
+        /// takes. Unset: 1.</summary>
         public ulong seed;
         /// <summary>1: `dtype` counts</summary>
         public int has_dtype;
@@ -3352,6 +3423,14 @@ namespace Loom
             count
         );
 
+        /// <summary>loom_tokenizer_encode() with options. `*ids` is transferred:
+        /// loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_tokenizer_encode_with(
+            TokenizerHandle tokenizer, IntPtr text, ref CEncodeOptions options, out IntPtr ids, out
+            long count
+        );
+
         /// <summary>Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id
         /// without a token).</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -3673,8 +3752,10 @@ namespace Loom
         internal static extern void loom_reply_parser_free(IntPtr parser);
 
         /// <summary>Vectors float32 [count, dimensions], in the order of the texts; other texts do
-        /// not change the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer,
-        /// no such prompt), out_of_range (a text too long with no_truncate), cancelled.</summary>
+        /// not change the bits of a text. With LOOM_POOLING_NONE a vector per token of one text,
+        /// [tokens, dimensions]. `*out` is transferred. Errors: not_found (no tokenizer, no such
+        /// prompt), out_of_range (a text too long with no_truncate), invalid_argument (several
+        /// texts with LOOM_POOLING_NONE), cancelled.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_embed(
             ModelHandle model, IntPtr texts, long count, ref CEmbedOptions options, out ArrayHandle

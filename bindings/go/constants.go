@@ -662,16 +662,20 @@ type Pooling int32
 
 const (
 	PoolingModel Pooling = 0
-	PoolingMean  Pooling = 1
-	// the first
-	PoolingCls  Pooling = 2
+	// mean of all states
+	PoolingMean Pooling = 1
+	// the first state (CLS of an encoder)
+	PoolingCls Pooling = 2
+	// the last state
 	PoolingLast Pooling = 3
 	// the largest of each value
 	PoolingMax Pooling = 4
-	// by place
+	// mean, weighted by position (1, 2, ...)
 	PoolingWeightedMean Pooling = 5
-	// their sum over the root of their number
+	// sum of the states / sqrt(T)
 	PoolingMeanSqrtLen Pooling = 6
+	// one vector per token
+	PoolingNone Pooling = 7
 )
 
 var poolingNames = []string{
@@ -682,6 +686,7 @@ var poolingNames = []string{
 	"max",
 	"weighted_mean",
 	"mean_sqrt_len",
+	"none",
 }
 
 // String is the name of the value, or its number where a newer library gave it.
@@ -724,11 +729,11 @@ func (v DnaMode) String() string {
 type SpliceMode int32
 
 const (
-	// shares of both
+	// a weight is (1 - share) of a's + share of b's
 	SpliceModeBlend SpliceMode = 0
-	// the first ones from a, the others from b
+	// the first part of each layer's weights from a, the rest from b
 	SpliceModePoint SpliceMode = 1
-	// each from one of the two
+	// each weight from one of the two
 	SpliceModeUniform SpliceMode = 2
 )
 

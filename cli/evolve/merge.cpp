@@ -16,10 +16,10 @@ struct MergeFlags {
   EngineFlags engine;
   MemoryFlags memory;
   std::vector<std::string> models;
-  OptionFlags method;  // MergeOptions; --method may be a SpliceMode too
-  std::string weights, densities, out, dtype, fitness, law = "fitter";
-  double alpha = 0.5, split = 0.5;
-  bool normalize = false, no_normalize = false, force = false, json = false, quiet = false;
+  OptionFlags method;    // MergeOptions; --method may be a SpliceMode too
+  OptionFlags splicing;  // SpliceOptions
+  std::string weights, densities, out, dtype, fitness;
+  bool force = false, json = false, quiet = false;
 };
 
 Error wrong_list(const char* option, const std::string& text, std::string_view what) {
@@ -89,7 +89,6 @@ Status merge_files(const MergeFlags& f) {
   LOOM_ASSIGN(const std::vector<MergeInput> inputs, merge_inputs(f));
   MergeOptions options;
   LOOM_TRY(f.method.read(options));
-  if (f.normalize || f.no_normalize) options.normalize = f.normalize;
   MergeReport report;
   {
     Progress bar("merging", "weights", f.quiet);
@@ -147,18 +146,14 @@ Status splice_files(const MergeFlags& f, SpliceMode mode) {
                              f.models.size()),
                  {},
                  -1};
-  OptionFlags shared = f.method;  // what both have
+  OptionFlags shared = f.method;  // the seed
   shared.set("method", {"linear"});
   MergeOptions line;
   LOOM_TRY(shared.read(line));
   SpliceOptions options;
+  LOOM_TRY(f.splicing.read(options));
   options.mode = mode;
   options.seed = line.seed;
-  if (f.law != "fitter" && f.law != "original")
-    return wrong_list("--law", f.law, "choose fitter or original");
-  options.law = f.law == "fitter" ? BlendLaw::fitter : BlendLaw::original;
-  options.alpha = f.alpha;
-  options.split = f.split;
   if (!f.fitness.empty()) {
     LOOM_ASSIGN(const std::vector<double> fitness, number_list("--fitness", f.fitness, 2, 0));
     options.fitness_a = fitness[0];
@@ -223,17 +218,9 @@ Verb add_merge(Command app) {
   verb.option("--weights", f->weights, "A number for each model, or one for all (default: 1)");
   verb.option("--density", f->densities,
               "ties, dare: share of each task vector that is kept (default: 1)");
-  f->method.add(verb, list_options(MergeOptions()), {});
-  const Option normalize =
-      verb.flag("--normalize", f->normalize, "Divide by the sum of the weights");
-  verb.flag("--no-normalize", f->no_normalize,
-            "Do not (default: linear and ties divide, the others do not)")
-      .excludes(normalize);
-  verb.option("--alpha", f->alpha, "blend without --fitness: share of the second").show_default();
-  verb.option("--split", f->split, "point: share of the first").show_default();
+  f->method.add(verb, list_options(MergeOptions()));
+  f->splicing.add(verb, list_options(SpliceOptions()));
   verb.option("--fitness", f->fitness, "blend, uniform: of both parents, higher is better: A,B");
-  verb.option("--law", f->law, "blend: fitter, or original, as the original project blends")
-      .show_default();
   verb.option("--dtype", f->dtype,
               "Number type of the matrices (default: as the first, or the base)");
   add_force(verb, f->force);

@@ -38,7 +38,8 @@ struct MeshFlags {
   int64_t ticks = 0;
   bool stream = false;
   // train
-  int64_t epochs = 10, batch = 1, budget = 0;
+  OptionFlags fitting;  // MeshFitOptions
+  int64_t batch = 1, budget = 0;
   OptionFlags method;
 
   // Whether ticks go to standard output, and no other text.
@@ -278,6 +279,27 @@ std::string tick_lines(int64_t tick, const Tensor& y) {
   return lines;
 }
 
+// The same as objects.
+void print_tick_objects(int64_t tick, const Tensor& y) {
+  const auto values = y.values<float>();
+  const size_t each = values->size() / static_cast<size_t>(y.shape()[0]);
+  for (size_t first = 0; first + each <= values->size(); first += each) {
+    Json outputs = Json::array();
+    for (const float value : values->subspan(first, each))
+      outputs.push(Json::real(static_cast<double>(value)));
+    JsonObject().set("tick", tick++).set("outputs", outputs).print();
+  }
+}
+
+void write_ticks(const MeshFlags& f, int64_t tick, const Tensor& y) {
+  if (!f.stream_out()) return;
+  if (f.json) {
+    print_tick_objects(tick, y);
+  } else {
+    write_out(tick_lines(tick, y));
+  }
+}
+
 Result<MeshRun> make_run(const MeshFlags& f, const Network& net, const Engine& engine) {
   LOOM_ASSIGN(MeshOptions options, f.options(engine));
   options.batch = 1;
@@ -323,6 +345,7 @@ void print_run(const MeshFlags& f, const Mesh& mesh, double seconds) {
 Status run_lines(const MeshFlags& f, const Network& net, DatasetOptions how, MeshRun& run) {
   std::string csv;
   int64_t tick = 1, row = 1;
+  const auto start = std::chrono::steady_clock::now();
   const auto goes_on = [&] { return !interrupted() && (f.ticks == 0 || tick <= f.ticks); };
   for (std::string line; goes_on() && std::getline(std::cin, line); ++row) {
     const std::string name = fmt::format("standard input, row {}", row);
@@ -331,14 +354,17 @@ Status run_lines(const MeshFlags& f, const Network& net, DatasetOptions how, Mes
     if (!sample.ok() && row == 1) continue;  // a header
     if (!sample.ok()) return sample.error();
     LOOM_TRY(run.run(*sample, 1, 1, true, [&](const Tensor& y) {
-      write_out(tick_lines(tick, y));
+      write_ticks(f, tick, y);
       if (!f.output.empty() && f.output != "-") csv += tick_lines(tick, y);
     }));
     ++tick;
   }
   if (row == 1) return Error{Code::bad_file, "has no samples", "standard input", -1};
   if (!csv.empty()) LOOM_TRY(write_file(f.output, csv));
-  return show_activity(f, run);
+  LOOM_TRY(show_activity(f, run));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  print_run(f, run.mesh(), seconds.count());
+  return {};
 }
 
 Status run_mesh(const MeshFlags& f, const Engine& engine) {
@@ -354,7 +380,7 @@ Status run_mesh(const MeshFlags& f, const Engine& engine) {
   std::string csv;
   int64_t tick = 1;
   const auto on_ticks = [&](const Tensor& y) {
-    if (f.stream_out()) write_out(tick_lines(tick, y));
+    write_ticks(f, tick, y);
     if (!f.output.empty() && f.output != "-") csv += tick_lines(tick, y);
     tick += y.shape()[0];
   };
@@ -406,7 +432,8 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const Dataset data, f.samples(net, reading));
   LOOM_ASSIGN(MeshTrainer trainer, MeshTrainer::create(net, options, how));
   Progress bar("training", "windows", f.quiet);
-  MeshFitOptions fit{.epochs = f.epochs};
+  MeshFitOptions fit;
+  LOOM_TRY(f.fitting.read(fit));
   fit.on_window = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();
@@ -415,7 +442,7 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   fit.on_epoch = [&](const MeshEpoch& e) {
     bar.finish();
     losses.push(Json::real(e.loss));
-    if (!f.quiet && !f.json) write_out(mesh_epoch_line(e, f.epochs));
+    if (!f.quiet && !f.json) write_out(mesh_epoch_line(e, fit.epochs));
   };
   LOOM_ASSIGN(const std::vector<MeshEpoch> epochs, trainer.fit(data, fit));
   if (!f.output.empty()) LOOM_TRY(net.save(f.output));
@@ -457,7 +484,8 @@ Verb add_mesh_run(Command mesh) {
   f->engine.add(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
-  output.flag("--json", f->json, "One JSON object instead of text");
+  output.flag("--json", f->json,
+              "One JSON object instead of text; with --stream one per tick before it");
   return {verb, [f] {
             const Status writable = f->check_outputs({".csv"}, "outputs");
             if (!writable.ok()) return fail(writable.error());
@@ -477,9 +505,7 @@ Verb add_mesh_train(Command mesh) {
       "  loom mesh train net.json stream.csv --link 0,0,0,0=2,0,0,0 --svg mesh.svg");
   f->add(verb);
   const Command run = verb.group("Run"), output = verb.group("Output");
-  run.option("--epochs", f->epochs, "Times the stream is seen")
-      .range(1, kMaxMeshTicks)
-      .show_default();
+  f->fitting.add(verb, list_options(MeshFitOptions()));
   run.option("--batch", f->batch, "Cut DATA into so many streams side by side")
       .range(1, 1 << 20)
       .show_default();

@@ -67,7 +67,10 @@ constexpr Alias kCommandHints[] = {
     {"generate", "it is called run"},
     {"inspect", "it is called info"},
     {"summary", "it is called info"},
-    {"create", "for networks it is called new; a Modelfile is used as it is: loom run ./Modelfile"},
+    {"create",
+     "for networks it is called new; a Modelfile, a text with FROM, PARAMETER, SYSTEM and "
+     "TEMPLATE, "
+     "is read as it is: loom run ./Modelfile, loom serve ./Modelfile"},
     {"init", "it is called new"},
     {"export", "it is called convert"},
     {"import", "it is called convert"},

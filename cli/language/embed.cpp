@@ -7,6 +7,7 @@
 #include "../shared/outputs.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -16,41 +17,10 @@ struct EmbedFlags {
   ModelFlags model;
   std::vector<std::string> texts;
   bool force = false;
-  std::string file, output, pool, prompt_name, prompt;
-  int64_t max_tokens = 0, dimensions = 0;
-  bool no_normalize = false, similarity = false, no_truncate = false, json = false, quiet = false;
-  Option prompt_option;
+  std::string file, output;
+  bool similarity = false, json = false, quiet = false;
+  OptionFlags line;  // EmbedOptions
 };
-
-constexpr std::pair<std::string_view, TextPooling> kPoolNames[] = {
-    {"mean", TextPooling::mean},
-    {"cls", TextPooling::cls},
-    {"last", TextPooling::last},
-    {"max", TextPooling::max},
-    {"weighted-mean", TextPooling::weighted_mean},
-    {"mean-sqrt-len", TextPooling::mean_sqrt_len},
-    {"none", TextPooling::none}};
-
-Result<EmbedOptions> options_of(const EmbedFlags& f) {
-  EmbedOptions options;
-  for (const auto& [name, how] : kPoolNames)
-    if (name == f.pool) options.pooling = how;
-  if (!f.pool.empty() && !options.pooling) {
-    std::vector<std::string> known;
-    for (const auto& row : kPoolNames) known.emplace_back(row.first);
-    return Error{Code::invalid_argument,
-                 fmt::format("--pool {} is not known; known are {}", f.pool, list_of(known)),
-                 {},
-                 -1};
-  }
-  if (f.no_normalize) options.normalize = false;
-  options.prompt_name = f.prompt_name;
-  if (f.prompt_option.given()) options.prompt = f.prompt;
-  options.max_tokens = f.max_tokens;
-  options.truncate = !f.no_truncate;
-  options.dimensions = f.dimensions;
-  return options;
-}
 
 // A text per line; the last line may have no end.
 std::vector<std::string> lines_of(std::string_view text) {
@@ -161,7 +131,7 @@ void print_similarity(const std::vector<TextEmbedding>& found, bool json) {
 }
 
 Status check_flags(const EmbedFlags& f) {
-  const bool lists = f.pool == "none";
+  const bool lists = f.line.text("pool") == "none";
   if (lists && (f.similarity || !f.output.empty()))
     return Error{Code::invalid_argument,
                  "--pool none gives a vector per token; print them, or choose another pooling",
@@ -177,8 +147,8 @@ int run(EmbedFlags& f) {
   if (f.texts.empty() && f.file.empty() && stdin_is_terminal())
     return fail(kUsage, "no text; give it as an argument, with --file, or on stdin");
   if (const Status status = check_flags(f); !status.ok()) return fail(status.error());
-  Result<EmbedOptions> options = options_of(f);
-  if (!options.ok()) return fail(options.error());
+  EmbedOptions options;
+  if (const Status read = f.line.read(options); !read.ok()) return fail(read.error());
   const Result<std::vector<std::string>> texts = texts_of(f);
   if (!texts.ok()) return fail(texts.error());
   const Result<Engine> engine = f.engine.create(f.model.memory);
@@ -186,11 +156,11 @@ int run(EmbedFlags& f) {
   const Result<Model> model = f.model.load(*engine, f.quiet);
   if (!model.ok()) return fail(model.error());
   Progress bar("embedding", "texts", f.quiet);
-  options->progress = [&](int64_t done, int64_t total) {
+  options.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();
   };
-  const Result<std::vector<TextEmbedding>> found = model->embed(*texts, *options);
+  const Result<std::vector<TextEmbedding>> found = model->embed(*texts, options);
   bar.finish();
   if (!found.ok()) return interrupted() ? fail_interrupted() : fail(found.error());
   int64_t cut = 0;
@@ -223,18 +193,8 @@ Verb add_embed(Command app) {
   verb.option("--file", f->file, "A file with one text per line; -: stdin").excludes(texts);
   verb.option("-o,--output", f->output, "Write the vectors: .npy, .npz or .csv");
   verb.flag("--similarity", f->similarity, "Print the cosines of all pairs of texts");
-  verb.option("--pool", f->pool,
-              "How a vector is made: mean, cls, last, max, weighted-mean, mean-sqrt-len, none "
-              "(default: as the model says)");
-  verb.flag("--no-normalize", f->no_normalize, "Leave vectors as long as they are");
-  const Option named =
-      verb.option("--prompt-name", f->prompt_name, "A prompt of the model: query, passage, ...");
-  f->prompt_option = verb.option("--prompt", f->prompt, "A text before each text").excludes(named);
-  verb.option("--dimensions", f->dimensions, "The first so many values of each vector; 0: all")
-      .range(0, 1 << 24);
-  verb.option("--max-tokens", f->max_tokens, "Tokens of a text at most; 0: as the model says")
-      .range(0, 1 << 24);
-  verb.flag("--no-truncate", f->no_truncate, "A text that is too long is an error");
+  f->line.add(verb, list_options(EmbedOptions()));
+  f->line.option("prompt").excludes(f->line.option("prompt-name"));
   f->engine.add(verb);
   f->engine.add_device(verb);
   add_force(verb, f->force);

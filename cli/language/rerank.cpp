@@ -6,6 +6,7 @@
 
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -15,8 +16,9 @@ struct RerankFlags {
   ModelFlags model;
   std::string query, file;
   std::vector<std::string> documents;
-  int64_t top = 0, max_tokens = 0;
-  bool no_truncate = false, json = false, quiet = false;
+  int64_t top = 0;
+  OptionFlags line;  // RerankOptions
+  bool json = false, quiet = false;
 };
 
 Result<std::vector<std::string>> documents_of(const RerankFlags& f) {
@@ -69,8 +71,8 @@ int run(const RerankFlags& f) {
   if (!model.ok()) return fail(model.error());
   Progress bar("ranking", "documents", f.quiet);
   RerankOptions options;
-  options.max_tokens = f.max_tokens;
-  options.truncate = !f.no_truncate;
+  const Status read = f.line.read(options);
+  if (!read.ok()) return fail(read.error());
   options.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();
@@ -96,9 +98,7 @@ Verb add_rerank(Command app) {
       verb.option("DOCUMENT", f->documents, "Documents (default: stdin, one per line)");
   verb.option("--file", f->file, "A file with one document per line; -: stdin").excludes(given);
   verb.option("--top", f->top, "The best so many; 0: all").range(0, int64_t{1} << 40);
-  verb.option("--max-tokens", f->max_tokens, "Tokens of a pair at most; 0: as the model says")
-      .range(0, 1 << 24);
-  verb.flag("--no-truncate", f->no_truncate, "A pair that is too long is an error");
+  f->line.add(verb, list_options(RerankOptions()));
   f->engine.add(verb);
   f->engine.add_device(verb);
   verb.flag("--json", f->json, "A line of JSON per document instead of text");

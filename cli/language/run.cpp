@@ -36,7 +36,7 @@ struct RunFlags {
   std::string draft;      // a model
   std::string lookup_in;  // a text
   int64_t guesses = 8, texts = 1, beams = 0;
-  double length_penalty = 1.0;
+  OptionFlags beaming;  // BeamOptions
   int64_t context = 0, chunk = 0;
   std::string cache_type = "float32";
   MemoryReport memory;
@@ -144,9 +144,9 @@ class Runner {
     const Result<ModelSessionOptions> session = session_options(static_cast<int64_t>(ids.size()));
     if (!session.ok()) return fail(session.error());
     BeamOptions options;
+    if (const Status read = f_.beaming.read(options); !read.ok()) return fail(read.error());
     options.num_beams = f_.beams;
     options.max_tokens = generate_.max_tokens;
-    options.length_penalty = f_.length_penalty;
     options.session = *session;
     return write_beams(model_, prompt, ids, std::move(options),
                        {f_.texts, f_.json, f_.quiet, f_.no_echo});
@@ -460,10 +460,8 @@ Verb add_run(Command app) {
                   "Write the likeliest text that following N texts at a time finds; 0: draw tokens")
           .range(0, 64)
           .show_default();
-  verb.option("--length-penalty", f->length_penalty,
-              "The sum of log-probabilities of n tokens is divided by n^this")
-      .show_default()
-      .needs(beams);
+  f->beaming.add(verb, list_options(BeamOptions()), {"beams"});
+  f->beaming.option("length-penalty").needs(beams);
   memory
       .option("--cache-type", f->cache_type,
               "Number type of keys and values: float32, float16, bfloat16, q8_0 or q4_0")

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -13,7 +14,8 @@ namespace {
 struct TokenizeFlags {
   std::string model, text;
   MemoryFlags memory;
-  bool decode = false, json = false, no_special = false;
+  OptionFlags encoding;  // EncodeOptions
+  bool decode = false, json = false;
   Option text_option;
 };
 
@@ -61,7 +63,10 @@ int decode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string
 }
 
 int encode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string& input) {
-  const Result<std::vector<TokenId>> ids = tokenizer.encode(input, !f.no_special);
+  EncodeOptions how;
+  const Status read = f.encoding.read(how);
+  if (!read.ok()) return fail(read.error());
+  const Result<std::vector<TokenId>> ids = tokenizer.encode(input, how);
   if (!ids.ok()) return fail(ids.error());
   if (f.json) {
     JsonObject().set("token_ids", *ids).print();
@@ -100,7 +105,7 @@ Verb add_tokenize(Command app) {
   verb.option("MODEL", f->model, "Model folder, or a tokenizer.json").names_model().required();
   f->text_option = verb.option("TEXT", f->text, "The text or ids (default: stdin)");
   verb.flag("--decode", f->decode, "TEXT is ids; print their text");
-  verb.flag("--no-special", f->no_special, "Add no tokens around the text (BOS and the like)");
+  f->encoding.add(verb, list_options(EncodeOptions()));
   f->memory.add(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};

@@ -31,11 +31,7 @@ struct ServeFlags {
   MemoryFlags memory;
   TlsFlags tls;
   std::vector<std::string> models;
-  std::string folder, dtype, template_text, template_file;
-  std::string alias, tags, defaults, keep_alive;
-  int64_t models_most = 3, models_memory = 0;
-  std::vector<std::string> template_args;
-  bool allow_nonfinite = false, no_thinking = false, openapi = false, quiet = false;
+  bool openapi = false, quiet = false;
   OptionFlags line;      // of api/options/serve.toml
   ServeOptions options;  // those of the line
 };
@@ -69,8 +65,8 @@ Result<std::vector<std::string>> read_keys(const ServeFlags& f) {
 // NAME=VALUE as a JSON object; JSON values are used as such, others are texts.
 Result<std::string> served_variables(const ServeFlags& f) {
   core::JsonValue out = core::JsonValue::object();
-  if (f.no_thinking) out.add("enable_thinking", core::JsonValue::boolean(false));
-  for (const std::string& argument : f.template_args) {
+  if (!f.options.thinking) out.add("enable_thinking", core::JsonValue::boolean(false));
+  for (const std::string& argument : f.options.template_arg) {
     const size_t equals = argument.find('=');
     if (equals == 0 || equals == std::string::npos)
       return Error{Code::invalid_argument, "--template-arg needs NAME=VALUE", argument, -1};
@@ -82,21 +78,17 @@ Result<std::string> served_variables(const ServeFlags& f) {
   return out.members().empty() ? std::string() : core::dump_json(out);
 }
 
-// The parts of "a,b", without empty and repeated ones.
-std::vector<std::string> words_of(const std::string& text) {
+// Without empty and repeated words.
+std::vector<std::string> distinct(const std::vector<std::string>& words) {
   std::vector<std::string> out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    std::string word = text.substr(at, end - at);
-    at = end + 1;
-    if (!word.empty() && std::ranges::find(out, word) == out.end()) out.push_back(std::move(word));
-  }
+  for (const std::string& word : words)
+    if (!word.empty() && std::ranges::find(out, word) == out.end()) out.push_back(word);
   return out;
 }
 
 // Where it listens. "localhost" is its number.
 std::vector<std::string> addresses_of(const ServeFlags& f) {
-  std::vector<std::string> hosts = words_of(f.options.host);
+  std::vector<std::string> hosts = distinct(split_list(f.options.host));
   for (std::string& host : hosts)
     if (lower(host) == "localhost") host = "127.0.0.1";
   return hosts;
@@ -116,12 +108,12 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   options.origins = f.options.allow_origin;
   options.without = f.options.without;
   options.site = f.options.site;
-  options.service.defaults = f.defaults;
-  options.models_most = f.models_most;
-  options.models_memory = f.models_memory * 1000000;
-  if (!f.keep_alive.empty()) {
-    LOOM_ASSIGN(options.keep_seconds,
-                core::read_keep_alive(core::JsonValue::string(f.keep_alive), "--keep-alive"));
+  options.service.defaults = f.options.defaults;
+  options.models_most = f.options.models_max;
+  options.models_memory = f.options.models_memory * 1000000;
+  if (!f.options.keep_alive.empty()) {
+    const core::JsonValue time = core::JsonValue::string(f.options.keep_alive);
+    LOOM_ASSIGN(options.keep_seconds, core::read_keep_alive(time, "--keep-alive"));
   }
   options.service.on_gpu = engine.info().device != "cpu";
   LOOM_ASSIGN(options.service.variables, served_variables(f));
@@ -189,8 +181,8 @@ Result<std::vector<std::string>> models_below(const std::string& folder) {
 }
 
 Result<std::string> template_of(const ServeFlags& f) {
-  if (f.template_file.empty()) return f.template_text;
-  return read_filled(f.template_file);
+  if (f.options.chat_template_file.empty()) return f.options.chat_template;
+  return read_filled(f.options.chat_template_file);
 }
 
 // A loaded model must be able to generate text, unless it is an encoder.
@@ -198,11 +190,11 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
                           const std::string& chat_template) {
   Progress bar("loading", "tensors", f.quiet);
   ModelOptions loading;
-  if (!f.dtype.empty()) {
-    LOOM_ASSIGN(loading.dtype, parse_dtype(f.dtype));
+  if (!f.options.dtype.empty()) {
+    LOOM_ASSIGN(loading.dtype, parse_dtype(f.options.dtype));
   }
   loading.chat_template = chat_template;
-  loading.allow_nonfinite = f.allow_nonfinite;
+  loading.allow_nonfinite = f.options.allow_nonfinite;
   loading.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();
@@ -227,13 +219,14 @@ Result<std::optional<Model>> load_draft(const ServeFlags& f, const Engine& engin
 
 Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engine& engine) {
   std::vector<std::string> paths = f.models;
-  if (!f.folder.empty()) {
-    LOOM_ASSIGN(const std::vector<std::string> more, models_below(f.folder));
+  const std::string& folder = f.options.models_folder;
+  if (!folder.empty()) {
+    LOOM_ASSIGN(const std::vector<std::string> more, models_below(folder));
     paths.insert(paths.end(), more.begin(), more.end());
   }
   if (paths.empty() && f.options.site.empty()) {
     return Error{Code::invalid_argument, "no model to serve; name one, or a folder that has some",
-                 f.folder, -1};
+                 folder, -1};
   }
   LOOM_ASSIGN(const std::string chat_template, template_of(f));
   std::vector<core::ModelEntry> out;
@@ -244,15 +237,15 @@ Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engi
     if (is_modelfile(path)) {
       LOOM_ASSIGN(const Modelfile file, read_modelfile(path));
       entry.name = file.name();
-      LOOM_ASSIGN(entry.settings, settings_of(file, f.defaults));
+      LOOM_ASSIGN(entry.settings, settings_of(file, f.options.defaults));
       if (f.options.context > 0) entry.settings.context = 0;
       if (f.options.chunk != ServeOptions().chunk) entry.settings.chunk = 0;
       if (own_template.empty()) own_template = file.chat_template;
       LOOM_ASSIGN(path, resolve_model_path(file.from, f.quiet));
     }
     if (out.empty()) {
-      entry.tags = words_of(f.tags);
-      entry.aliases = words_of(f.alias);
+      entry.tags = distinct(f.options.tags);
+      entry.aliases = distinct(f.options.alias);
       if (!entry.aliases.empty()) {
         entry.name = entry.aliases.front();
         entry.aliases.erase(entry.aliases.begin());
@@ -313,7 +306,7 @@ int run(const ServeFlags& f) {
   Result<std::vector<core::ModelEntry>> entries = entries_of(f, *engine);
   if (!entries.ok()) return fail(entries.error());
   const size_t models = entries->size();
-  if (models == 1 && f.keep_alive.empty()) options->keep_seconds = -1;
+  if (models == 1 && f.options.keep_alive.empty()) options->keep_seconds = -1;
   Result<std::optional<Model>> draft = load_draft(f, *engine);
   if (!draft.ok()) return fail(draft.error());
   options->service.scheduler.draft = std::move(*draft);
@@ -348,37 +341,6 @@ Status read_line(ServeFlags& f) {
   return {};
 }
 
-void add_model_options(const Command& verb, ServeFlags& f) {
-  add_allow_nonfinite(verb, f.allow_nonfinite);
-  verb.option("--dtype", f.dtype, "Number type of the weights (default: as stored)");
-  verb.option("--models-folder", f.folder, "Serve the models in this folder as well");
-  verb.option("--models-max", f.models_most,
-              "Models in memory at a time; the least recently used one is unloaded (0: all)")
-      .range(0, 1000)
-      .show_default();
-  verb.option("--models-memory", f.models_memory,
-              "MB that several models may take together (0: no bound)")
-      .range(0, int64_t{1} << 40)
-      .show_default();
-  verb.option("--keep-alive", f.keep_alive,
-              "How long a model stays in memory after its last request, as 90, 5m or 1h; 0: it "
-              "leaves at once, -1: it stays (default: -1 for one model, 5m for several)");
-  verb.option("--chat-template", f.template_text, "A chat template in the place of the model's");
-  verb.flag("--no-thinking", f.no_thinking,
-            "Templates that know the variable enable_thinking see it as false, unless a request "
-            "says otherwise");
-  verb.option("--template-arg", f.template_args,
-              "NAME=VALUE that templates see as a variable, unless a request says otherwise")
-      .one_at_a_time();
-  verb.option("--chat-template-file", f.template_file, "The same, from a file");
-  verb.option("--alias", f.alias,
-              "Name of the (first) model for clients (default: of its file); after commas, others "
-              "by which they may ask for it");
-  verb.option("--tags", f.tags, "Words about the (first) model that /v1/models tells, with commas");
-  verb.option("--defaults", f.defaults,
-              "JSON with fields of /completion that requests have unless they say otherwise");
-}
-
 }  // namespace
 
 Verb add_serve(Command app) {
@@ -396,7 +358,6 @@ Verb add_serve(Command app) {
               "as hf:ORG/NAME; of several each is loaded when it is asked for")
       .names_model(true);
   f->memory.add(verb);
-  add_model_options(verb.group("Models"), *f);
   f->line.add(verb, list_options(ServeOptions()), {"draft"});
   verb.group("Drafts")
       .option(

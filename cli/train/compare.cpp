@@ -137,7 +137,7 @@ Result<TrainingRun> Comparing::train(const Method& method, uint64_t seed) {
   LOOM_ASSIGN(const Dataset::Parts parts, data.split(flags.split, {seed, true}));
   LOOM_ASSIGN(Trainer trainer, Trainer::create(network, options));
   TrainingRun run{.seed = seed, .parameters = network.info().parameters};
-  FitOptions fit = flags.fitting();
+  FitOptions fit = flags.run;
   fit.on_batch = [&](int64_t, int64_t, double) {
     ++run.steps;
     return !interrupted();
@@ -153,7 +153,7 @@ Result<TrainingRun> Comparing::train(const Method& method, uint64_t seed) {
       run.to_target = run.seconds;
     return true;
   };
-  if (flags.epochs > 0) {
+  if (flags.run.epochs > 0) {
     const Result<loom::History> history = trainer.fit(parts.first, parts.second, fit);
     // A loss that is not finite is a result of the method, not of the comparison.
     if (!history.ok() && history.error().code != Code::internal) return history.error();
@@ -337,7 +337,8 @@ void add_compare_options(const Command& verb, CompareFlags& f) {
       .range(1, 1000)
       .show_default();
   verb.option("--seed", f.base.seed, "The first of them").range(0, INT32_MAX).show_default();
-  verb.option("--epochs", f.base.epochs, "Times all samples are seen; 0: score files as they are")
+  verb.option("--epochs", f.base.run.epochs,
+              "Times all samples are seen; 0: score files as they are")
       .range(0, kMax)
       .show_default();
   verb.flag("--fresh", f.fresh,

@@ -12,7 +12,7 @@ struct ParsedFlag {
   std::string was;   // the former flag, if this row is one
   std::string text;
   std::vector<std::string> list;
-  bool on = false, off_by_flag = false;
+  bool on = false, off_by_flag = false;  // off_by_flag: the flag is --no-...
   Option option;
 };
 
@@ -37,13 +37,13 @@ std::string help_of(const OptionInfo& info) {
 std::string_view kind_of(std::string_view type) {
   if (type == "ints" || type.starts_with("int") || type == "seed") return "INT";
   if (type.starts_with("float") || type.starts_with("double")) return "NUMBER";
-  if (type == "texts") return "TEXT";
+  if (type == "texts" || type == "text?") return "TEXT";
   if (type == "path") return "PATH";
   return type == "rates" ? "PATTERN=FACTOR" : "NAME";
 }
 
 Option declare(Command verb, const std::string& name, const OptionInfo& info, ParsedFlag& to) {
-  if (info.type == "bool") {
+  if (info.type == "bool" || info.type == "bool?") {
     const std::string off = fmt::format("Disables: {}", info.help);
     return verb.flag(name, to.on, to.off_by_flag ? off : info.help);
   }
@@ -74,6 +74,13 @@ void OptionFlags::add(Command verb, const std::vector<OptionInfo>& list,
     now.off_by_flag = info.type == "bool" && info.text == "true";
     const std::string name = fmt::format("--{}{}", now.off_by_flag ? "no-" : "", info.flag);
     now.option = declare(verb.group(info.group), name, info, now);
+    if (info.type == "bool?") {  // both are there, as neither is the default
+      ParsedFlag& off = line_->flags.emplace_back();
+      off.flag = info.flag;
+      off.off_by_flag = true;
+      off.option = declare(verb.group(info.group), fmt::format("--no-{}", info.flag), info, off);
+      off.option.excludes(now.option);
+    }
     for (const std::string_view before : info.was) {
       ParsedFlag& old = line_->flags.emplace_back();
       old.flag = info.flag;
@@ -85,6 +92,12 @@ void OptionFlags::add(Command verb, const std::vector<OptionInfo>& list,
 
 void OptionFlags::set(std::string_view flag, std::vector<std::string> values) {
   changed_[std::string(flag)] = std::move(values);
+}
+
+Option OptionFlags::option(std::string_view flag) const {
+  for (const ParsedFlag& p : line_->flags)
+    if (p.flag == flag && p.was.empty()) return p.option;
+  return {};
 }
 
 std::vector<std::string> OptionFlags::given() const {

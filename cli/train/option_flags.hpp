@@ -21,13 +21,16 @@ class OptionFlags {
   // A flag for each option that has one, in the group of its heading, but not those of `by_hand`.
   // The help shows what `list` holds. Flags of earlier versions are read, with a note.
   void add(Command verb, const std::vector<OptionInfo>& list,
-           const std::set<std::string_view>& by_hand);
+           const std::set<std::string_view>& by_hand = {});
   // Tells which flags of the line have another name now. Errors: both names are given.
   Status note_earlier_flags() const;
   // In place of what the line has for that flag.
   void set(std::string_view flag, std::vector<std::string> values);
   // The values of a flag at commas; "" where it is not given.
   std::string text(std::string_view flag) const;
+  // A flag that add() declared, for relations to others. Errors: none; an unknown one is of no
+  // command.
+  Option option(std::string_view flag) const;
   // The flags that the line has, without dashes.
   std::vector<std::string> given() const;
 

@@ -72,7 +72,7 @@ Result<Prepared> prepare(TrainFlags& f, const Engine& engine) {
   LOOM_ASSIGN(p.network, f.scaled(std::move(p.network), p.train, engine));
   if (!scaled && !p.network.info().target_scale.empty())
     p.notes.emplace_back("training standardizes the targets; --no-target-scale disables this");
-  if (!info.fresh && !f.quiet && !f.resume)
+  if (!info.fresh && !f.quiet && !f.run.resume)
     note(fmt::format("starting from the weights in {}", f.network));
   return p;
 }
@@ -155,23 +155,23 @@ std::string stats_line(const LayerStats& s) {
 
 void Training::on_begin(const std::string& path, int64_t epochs, int64_t planned) {
   for (size_t i = 0; i < p_.notes.size() && !f_.quiet; ++i) note(p_.notes[i]);
-  if (f_.resume && !f_.quiet) {
-    note(path.empty() ? fmt::format("{} is not there yet: from the start", f_.checkpoint)
+  if (f_.run.resume && !f_.quiet) {
+    note(path.empty() ? fmt::format("{} is not there yet: from the start", f_.run.checkpoint)
                       : fmt::format("{}: {} epochs are done", path, epochs));
   }
   if (planned > 0 && !f_.quiet) {
     note(
         fmt::format("the run was planned for {} epochs; from here on the rate follows a new "
                     "schedule for {}",
-                    planned, f_.epochs));
+                    planned, f_.run.epochs));
   }
-  planned_ = (f_.epochs - epochs) * p_.train.samples();
+  planned_ = (f_.run.epochs - epochs) * p_.train.samples();
   begin_epoch(epochs + 1);
 }
 
 void Training::begin_epoch(int64_t number) {
   epoch_ = number;
-  bar_->set_label(fmt::format("epoch {}/{}", number, f_.epochs));
+  bar_->set_label(fmt::format("epoch {}/{}", number, f_.run.epochs));
 }
 
 // Histograms of the weights are for TensorBoard alone; lines would be long.
@@ -199,13 +199,13 @@ bool Training::on_epoch(const Epoch& e) {
   if (e.samples_per_second > 0)
     seconds_ += static_cast<double>(p_.train.samples()) / e.samples_per_second;
   bar_->finish();
-  if (!f_.json && !f_.quiet) write_out(epoch_line(e, f_.epochs, p_.network.info()));
+  if (!f_.json && !f_.quiet) write_out(epoch_line(e, f_.run.epochs, p_.network.info()));
   begin_epoch(e.number + 1);
-  return e.number == f_.epochs || !interrupted();
+  return e.number == f_.run.epochs || !interrupted();
 }
 
 FitOptions Training::callbacks() {
-  FitOptions o = f_.fitting();
+  FitOptions o = f_.run;
   const int64_t batch = f_.batch();
   o.on_batch = [this, batch](int64_t done, int64_t steps, double loss) {
     if (telemetry_) telemetry_->scalar("loss/batch", (epoch_ - 1) * steps + done, loss);
@@ -227,7 +227,7 @@ FitOptions Training::callbacks() {
     const bool stop = interrupted();
     if (path == f_.saved_at_stop && !stop) return Status();
     keeper_.save(path, save);
-    if (stop && path != f_.best && file_exists(path)) stopped_in_ = path;
+    if (stop && path != f_.run.best && file_exists(path)) stopped_in_ = path;
     return Status();
   };
   return o;
@@ -247,10 +247,10 @@ Status Training::run() {
 int Training::stopped(const Error& error) const {
   if (error.code != Code::cancelled || !interrupted() || stopped_in_.empty()) return fail(error);
   std::vector<std::string> more;
-  if (f_.checkpoint.empty()) more = {"--checkpoint", stopped_in_};
-  if (!f_.resume) more.emplace_back("--resume");
+  if (f_.run.checkpoint.empty()) more = {"--checkpoint", stopped_in_};
+  if (!f_.run.resume) more.emplace_back("--resume");
   return fail_interrupted(
-      fmt::format(" in epoch {} of {}; go on with: {}", epoch_, f_.epochs, line_with(more)));
+      fmt::format(" in epoch {} of {}; go on with: {}", epoch_, f_.run.epochs, line_with(more)));
 }
 
 Curves Training::curves() const {

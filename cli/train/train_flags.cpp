@@ -108,17 +108,11 @@ void TrainFlags::add_files(Command verb) {
   files.option("-o,--output", output,
                "Write the trained weights: .entity as they are packed, or .safetensors (default: "
                "NETWORK-trained.entity, with a number if it exists); none: write nothing");
-  files.option("--best", best, "Write the weights after each epoch that is the best so far");
-  const Option file =
-      files.option("--checkpoint", checkpoint,
-                   "Save the run after each epoch: .entity (with hashes), or .safetensors");
+  run_line.add(verb, list_options(FitOptions()));
+  const Option file = run_line.option("checkpoint");
   parts.excludes(file);
-  files
-      .option("--checkpoint-every", checkpoint_every,
-              "Save it after so many batches within an epoch too")
-      .range(1, kMany)
-      .needs(file);
-  files.flag("--resume", resume, "Go on from the checkpoint").needs(file);
+  run_line.option("checkpoint-every").needs(file);
+  run_line.option("resume").needs(file);
   reports.option("--plot", plot, "Write the loss curve: .svg").excludes(parts);
   reports
       .option("--layer-stats", layer_stats,
@@ -145,16 +139,10 @@ void TrainFlags::add_files(Command verb) {
 }
 
 void TrainFlags::add_method(Command verb) {
-  const Command run = verb.group("Run");
-  epochs_ = run.option("--epochs", epochs,
-                       "Times all samples are seen; without NETWORK by the number of rows")
-                .range(1, kMany)
-                .show_default();
-  run.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
-      .range(0, kMany);
-  run.option("--dtype", dtype,
-             "Number type the matrices are trained for (default: f32, or that of NETWORK)");
-  run.option("--seed", seed, "Seed of the starting weights, the split and the order of samples")
+  const Command group = verb.group("Run");
+  group.option("--dtype", dtype,
+               "Number type the matrices are trained for (default: f32, or that of NETWORK)");
+  group.option("--seed", seed, "Seed of the starting weights, the split and the order of samples")
       .range(0, INT64_MAX)
       .show_default();
   add_options(verb);
@@ -214,7 +202,7 @@ bool TrainFlags::tells_passes() const {
 
 Status TrainFlags::check_outputs() const {
   const std::vector<std::string_view> weights = {".entity", ".safetensors"};
-  const std::string before = checkpoint.empty() ? "" : checkpoint + ".previous";
+  const std::string before = run.checkpoint.empty() ? "" : run.checkpoint + ".previous";
   Outputs outputs(force);
   for (const std::string& path : telemetry) {
     if (path.starts_with("http://") || path.starts_with("udp://") || path.starts_with("tanhi://"))
@@ -227,26 +215,26 @@ Status TrainFlags::check_outputs() const {
       return Error{Code::invalid_argument, "--telemetry writes one file of each kind", path, -1};
     }
     const std::vector<std::string_view> endings = {".jsonl", ".prom"};
-    if (resume) outputs.state("--telemetry", path, endings, "telemetry");
-    if (!resume) outputs.file("--telemetry", path, endings, "telemetry");
+    if (run.resume) outputs.state("--telemetry", path, endings, "telemetry");
+    if (!run.resume) outputs.file("--telemetry", path, endings, "telemetry");
   }
   memory_report.add_to(outputs);
   constexpr int64_t kMaxFolds = 1000;  // names to check; more are not typed by people
   for (int64_t fold = 1; fold <= std::min(folds, kMaxFolds); ++fold) {
     outputs.file("-o", fold_name(output, fold), weights, "trained weights");
-    outputs.file("--best", fold_name(best, fold), weights, "trained weights");
+    outputs.file("--best", fold_name(run.best, fold), weights, "trained weights");
   }
   const std::string whole = folds == 0 ? output : std::string();
-  const std::string whole_best = folds == 0 ? best : std::string();
+  const std::string whole_best = folds == 0 ? run.best : std::string();
   outputs.file("-o", whole, weights, "trained weights");
-  if (resume) outputs.state("--best", whole_best, weights, "trained weights");
-  if (!resume) outputs.file("--best", whole_best, weights, "trained weights");
+  if (run.resume) outputs.state("--best", whole_best, weights, "trained weights");
+  if (!run.resume) outputs.file("--best", whole_best, weights, "trained weights");
   return outputs.input("NETWORK", network)
       .input("DATA", data.path)
       .input("--labels", data.labels)
       .input("--validation", validation)
       .input("--validation-labels", validation_labels)
-      .state("--checkpoint", checkpoint, weights, "the state of a run")
+      .state("--checkpoint", run.checkpoint, weights, "the state of a run")
       .state("--checkpoint (its .previous)", before, {".previous"}, "")
       .file("--plot", plot, {".svg"}, "the loss curve as SVG")
       .file("--layer-stats", layer_stats, {".csv"}, "a table of layers")
@@ -256,12 +244,13 @@ Status TrainFlags::check_outputs() const {
 
 Status TrainFlags::apply_defaults() {
   LOOM_TRY(method.note_earlier_flags());
+  LOOM_TRY(run_line.read(run));
   take_apart(method, triplets);
   if (output.empty() && folds == 0) {
     names_output = true;
     output = result_name(network);
   }
-  if (folds == 0 && checkpoint.empty())
+  if (folds == 0 && run.checkpoint.empty())
     saved_at_stop = stopped_name(output == "none" ? result_name(network) : output);
   if (output == "none") output.clear();
   return {};
@@ -312,6 +301,8 @@ Status TrainFlags::settle_table() {
   if (network.empty() && folds > 0)
     return Error{Code::invalid_argument,
                  "--folds needs NETWORK; loom new --for writes one for a table", data.path, -1};
+  if (network.empty() && data.columns_by_order && !quiet)
+    note("--columns-by-order has no effect on a new table: its plan names the columns");
   return {};
 }
 
@@ -350,8 +341,8 @@ Result<Network> TrainFlags::open_or_plan(const Engine& on, std::vector<std::stri
   LOOM_ASSIGN(TableNetwork made, plan_samples(data.path, how, load));
   told.push_back(made.description);
   told.insert(told.end(), made.notes.begin(), made.notes.end());
-  if (!epochs_.given()) epochs = epochs_for(made.samples);
-  std::string recipe = fmt::format("the training: --epochs {} --rate {}", epochs, o.rate);
+  if (!run_line.option("epochs").given()) run.epochs = epochs_for(made.samples);
+  std::string recipe = fmt::format("the training: --epochs {} --rate {}", run.epochs, o.rate);
   if (o.optimizer.kind == OptimizerKind::adamw && o.optimizer.weight_decay)
     recipe += fmt::format(" --optimizer adamw --weight-decay {}", *o.optimizer.weight_decay);
   told.push_back(std::move(recipe));
@@ -398,17 +389,6 @@ Status TrainFlags::check_classes(const NetworkInfo& info, const Dataset& samples
 int64_t TrainFlags::batch() const {
   const Result<TrainerOptions> o = options();
   return o.ok() ? o->batch.value_or(32) : 32;
-}
-
-FitOptions TrainFlags::fitting() const {
-  FitOptions o;
-  o.epochs = epochs;
-  o.early_stop = early_stop;
-  o.checkpoint = checkpoint;
-  o.checkpoint_every = checkpoint_every;
-  o.resume = resume;
-  o.best = best;
-  return o;
 }
 
 }  // namespace loom::cli

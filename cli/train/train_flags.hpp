@@ -18,15 +18,16 @@ struct TrainFlags {
   OptionFlags method;     // TrainerOptions but the seed, which starts weights and the split too
   std::string network, validation, validation_labels;
   double split = 0;
-  int64_t epochs = 10, early_stop = 0;
+  OptionFlags run_line;  // FitOptions
+  FitOptions run;        // those of the line, without callbacks
   std::string dtype, augment, triplets;
   std::vector<std::string> trainable;
   uint64_t seed = 1;
-  bool force = false, resume = false, json = false, quiet = false;
-  int64_t checkpoint_every = 0, folds = 0;
-  std::string saved_at_stop;  // the checkpoint that Ctrl-C writes, if `checkpoint` is empty
+  bool force = false, json = false, quiet = false;
+  int64_t folds = 0;
+  std::string saved_at_stop;  // the checkpoint that Ctrl-C writes, if the run has no checkpoint
   bool names_output = false;  // the program chose the name
-  std::string checkpoint, output, best, plot, layer_stats, rule_stats, tensorboard;
+  std::string output, plot, layer_stats, rule_stats, tensorboard;
   std::vector<std::string> telemetry;
 
   void add(Command verb);
@@ -35,8 +36,7 @@ struct TrainFlags {
   // note.
   Status apply_defaults();
   Result<TrainerOptions> options() const;
-  int64_t batch() const;       // samples of a step, for progress
-  FitOptions fitting() const;  // without callbacks
+  int64_t batch() const;  // samples of a step, for progress
   // Where the run tells how it goes; none where nothing asks for it.
   Result<std::optional<Telemetry>> make_telemetry() const;
   bool tells_passes() const;  // of layers, to a viewer
@@ -63,8 +63,6 @@ struct TrainFlags {
   void set_for_table(TrainerOptions& options) const;
   // The plan of a table; its statistics are those of the samples that train.
   Result<TableOptions> planning(const TrainerOptions& options) const;
-
-  Option epochs_;  // --epochs
 };
 
 }  // namespace loom::cli

@@ -73,12 +73,12 @@ class Folds {
 };
 
 FitOptions Folds::callbacks(int64_t number, int64_t samples) {
-  FitOptions o = f_.fitting();
-  o.best = fold_name(f_.best, number);
+  FitOptions o = f_.run;
+  o.best = fold_name(f_.run.best, number);
   const int64_t batch = f_.batch();
   const auto epoch = std::make_shared<int64_t>(0);
   o.on_batch = [this, batch, samples, epoch](int64_t done, int64_t, double) {
-    bar_.update(*epoch * samples + std::min(done * batch, samples), f_.epochs * samples);
+    bar_.update(*epoch * samples + std::min(done * batch, samples), f_.run.epochs * samples);
     return !interrupted();
   };
   o.on_validation = [](int64_t, int64_t) { return !interrupted(); };

@@ -5,30 +5,14 @@
 //   use((*texts)[0].text);
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "loom/beam_options.hpp"
 #include "loom/language_model.hpp"
 
 namespace loom {
-
-struct BeamOptions {
-  int64_t num_beams = 4;  // number of beams, 1 to 64
-  int64_t max_tokens = 256;
-  // The score of a text of n tokens is the sum of its log-probabilities / n^length_penalty. Above 0
-  // favours long texts, below 0 short ones.
-  double length_penalty = 1.0;
-  // true ends as soon as num_beams texts have ended. false ends when no running text has a better
-  // score, at its length so far, than the worst of those.
-  bool early_stopping = false;
-  std::vector<TokenId> eos_ids{};  // tokens that end a text; empty means those of the model
-  bool ignore_eos = false;
-  ModelSessionOptions session{};  // applies to all texts
-  // Called before each token with the number of tokens so far; false stops with Code::cancelled.
-  std::function<bool(int64_t tokens)> progress{};
-};
 
 struct BeamText {
   std::vector<TokenId> token_ids;  // without the end token, which counts for the score

@@ -118,4 +118,40 @@ LOOM_API std::vector<std::string> idle_options(const MergeOptions& options);
 LOOM_API Status check_options(const MergeOptions& options);
 LOOM_API std::string describe(const MergeOptions& options);
 
+// Options of splice().
+struct SpliceOptions {
+  // How weights become those of the child.
+  SpliceMode mode = SpliceMode::blend;
+  // blend: rule of the shares.
+  BlendLaw law = BlendLaw::fitter;
+  // blend: share of b if no fitness is set; 0 to 1.
+  double alpha = 0.5;
+  // point: share of a, clamped to 0..1.
+  double split = 0.5;
+  // Fitness of a; higher is better. Set both or none. With uniform, a weight is a's with
+  // probability 1 - w, with w as in BlendLaw.
+  std::optional<double> fitness_a{};
+  // Fitness of b.
+  std::optional<double> fitness_b{};
+  // uniform: seed of the draws.
+  uint64_t seed = 1;
+  // Number type of the matrices. Unset: as a stores them.
+  std::optional<DType> dtype{};
+  // Receives remarks: classes matched by name, layers that were skipped, data that the output
+  // format cannot hold.
+  std::function<void(const std::string&)> note{};
+  // Called with the weights crossed and the total. False stops with Code::cancelled.
+  std::function<bool(uint64_t done, uint64_t total)> progress{};
+  // Engine that computes. Unset: Engine::shared().
+  std::optional<Engine> engine{};
+};
+LOOM_API Status set_option(SpliceOptions& options, std::string_view name, std::string_view text);
+LOOM_API Status set_flag(SpliceOptions& options, std::string_view flag,
+                         const std::vector<std::string>& values);
+LOOM_API Result<std::string> option_text(const SpliceOptions& options, std::string_view name);
+LOOM_API std::vector<OptionInfo> list_options(const SpliceOptions& options);
+LOOM_API std::vector<std::string> idle_options(const SpliceOptions& options);
+LOOM_API Status check_options(const SpliceOptions& options);
+LOOM_API std::string describe(const SpliceOptions& options);
+
 }  // namespace loom

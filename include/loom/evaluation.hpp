@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "loom/evaluation_options.hpp"
 #include "loom/export.hpp"
 #include "loom/result.hpp"
 
@@ -124,15 +125,6 @@ class LOOM_API TrainingComparison {
 };
 
 // ---- adaptation while it runs -------------------------------------------------------------------
-
-struct AdaptationOptions {
-  double duration = 15, window = 1;  // seconds
-  // A window after a change has recovered if its accuracy is at least `threshold` percent. With
-  // `relative` the threshold is a share of the accuracy before the change.
-  double threshold = 50;
-  bool relative = false;
-  std::function<double()> clock{};  // seconds, monotonic; unset means a steady system clock
-};
 
 struct AdaptationWindow {
   int64_t outputs = 0, right = 0;

@@ -26,7 +26,8 @@ namespace loom {
 
 // Options of Trainer::fit(). Each function is called on the thread that trains, which waits for it.
 struct FitOptions {
-  // Length of the run, with the epochs before a resume; 1 or more epochs.
+  // Times that all samples are seen, with the epochs before a resume. The program chooses it for a
+  // table without a network; 1 or more epochs.
   int64_t epochs = 10;
   // Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs.
   int64_t early_stop = 0;

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,39 +53,6 @@ LOOM_API Result<MergeReport> merge(const std::vector<MergeInput>& models, const 
                                    const MergeOptions& options = {});
 
 // ---- splicing -----------------------------------------------------------------------------------
-
-enum class SpliceMode : uint8_t {
-  blend,   // a weight of the child is (1 - share) of a's + share of b's
-  point,   // the first part of each layer's weights from a, the rest from b
-  uniform  // each weight from one of the two
-};
-LOOM_API std::string_view splice_mode_name(SpliceMode mode);
-LOOM_API Result<SpliceMode> parse_splice_mode(std::string_view name);
-
-// The share of b in a blended layer, by both fitness values and the similarity s of their layers.
-enum class BlendLaw : uint8_t {
-  // share = w at s = 1; the fitter parent only at s <= 0; linear between. w = F_b / (F_a + F_b). If
-  // a fitness is negative, the fitter has two thirds (ranks). Equal fitness: a half.
-  fitter,
-  // The formula of the original project: F_b / (F_a + F_b) * (0.5 + 0.5 s) if F_a + F_b > 0; else
-  // alpha. A low similarity favours a, even if b is fitter. Clamped to 0..1.
-  original
-};
-
-struct SpliceOptions {
-  SpliceMode mode = SpliceMode::blend;
-  BlendLaw law = BlendLaw::fitter;
-  double alpha = 0.5;  // blend without fitness: share of b
-  double split = 0.5;  // point: share of a, clamped to 0..1
-  // Higher is better. Set both or none. With uniform, a weight is a's with probability 1 - w, with
-  // w as above.
-  std::optional<double> fitness_a{}, fitness_b{};
-  uint64_t seed = 1;  // for uniform
-  std::optional<DType> dtype{};
-  std::function<void(const std::string&)> note{};
-  std::function<bool(uint64_t done, uint64_t total)> progress{};
-  std::optional<Engine> engine{};
-};
 
 // A layer with weights: a cell, or a child of a container.
 struct SplicedLayer {

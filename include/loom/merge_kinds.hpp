@@ -33,4 +33,28 @@ enum class MergeMethod : uint8_t {
 LOOM_API std::string_view merge_method_name(MergeMethod value);
 LOOM_API Result<MergeMethod> parse_merge_method(std::string_view name);
 
+// How the weights of two parents become those of a child.
+enum class SpliceMode : uint8_t {
+  // A weight is (1 - share) of a's + share of b's.
+  blend,
+  // The first part of each layer's weights from a, the rest from b.
+  point,
+  // Each weight from one of the two.
+  uniform
+};
+LOOM_API std::string_view splice_mode_name(SpliceMode value);
+LOOM_API Result<SpliceMode> parse_splice_mode(std::string_view name);
+
+// The share of b in a blended layer, by both fitness values and the similarity s of their layers.
+enum class BlendLaw : uint8_t {
+  // Share w at s = 1, where w = F_b / (F_a + F_b); the fitter parent only at s <= 0; linear
+  // between. If a fitness is negative, the fitter has two thirds (ranks). Equal fitness: a half.
+  fitter,
+  // The formula of the original project: F_b / (F_a + F_b) * (0.5 + 0.5 s) if F_a + F_b > 0; else
+  // alpha. A low similarity favours a, even if b is fitter. Clamped to 0..1.
+  original
+};
+LOOM_API std::string_view blend_law_name(BlendLaw value);
+LOOM_API Result<BlendLaw> parse_blend_law(std::string_view name);
+
 }  // namespace loom

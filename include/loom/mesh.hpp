@@ -21,6 +21,7 @@
 #include "loom/mesh_options.hpp"
 #include "loom/network.hpp"
 #include "loom/trainer.hpp"
+#include "loom/training_events.hpp"
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
@@ -107,20 +108,6 @@ class LOOM_API Mesh {
 
  private:
   std::unique_ptr<Impl> impl_;
-};
-
-struct MeshEpoch {
-  int64_t number = 0;              // from 1
-  double loss = 0;                 // mean over the samples
-  std::optional<double> accuracy;  // of labels
-  double ticks_per_second = 0;
-};
-
-struct MeshFitOptions {
-  int64_t epochs = 10;
-  // Windows done and total; false stops.
-  std::function<bool(int64_t done, int64_t total)> on_window{};
-  std::function<void(const MeshEpoch&)> on_epoch{};
 };
 
 // Trains a network as a mesh. A dataset is a stream with one sample per tick, in order. The last

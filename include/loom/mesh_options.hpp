@@ -14,11 +14,13 @@
 // above 0".
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "loom/option_info.hpp"
+#include "loom/training_events.hpp"
 #include "loom/training_options.hpp"
 
 namespace loom {
@@ -65,5 +67,23 @@ LOOM_API std::vector<OptionInfo> list_options(const MeshTrainerOptions& options)
 LOOM_API std::vector<std::string> idle_options(const MeshTrainerOptions& options);
 LOOM_API Status check_options(const MeshTrainerOptions& options);
 LOOM_API std::string describe(const MeshTrainerOptions& options);
+
+// Options of MeshTrainer::fit().
+struct MeshFitOptions {
+  // Times that the stream is seen; 1 or more epochs.
+  int64_t epochs = 10;
+  // Called after each window with windows done and total; false stops with Code::cancelled.
+  std::function<bool(int64_t done, int64_t total)> on_window{};
+  // Called after each epoch.
+  std::function<void(const MeshEpoch&)> on_epoch{};
+};
+LOOM_API Status set_option(MeshFitOptions& options, std::string_view name, std::string_view text);
+LOOM_API Status set_flag(MeshFitOptions& options, std::string_view flag,
+                         const std::vector<std::string>& values);
+LOOM_API Result<std::string> option_text(const MeshFitOptions& options, std::string_view name);
+LOOM_API std::vector<OptionInfo> list_options(const MeshFitOptions& options);
+LOOM_API std::vector<std::string> idle_options(const MeshFitOptions& options);
+LOOM_API Status check_options(const MeshFitOptions& options);
+LOOM_API std::string describe(const MeshFitOptions& options);
 
 }  // namespace loom

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,19 +17,13 @@
 #include "loom/files.hpp"
 #include "loom/generation.hpp"
 #include "loom/result.hpp"
+#include "loom/text_options.hpp"
 
 namespace loom {
 
 // Upper bound of memory for encoding, in bytes per byte of text: its pieces and its ids. Texts
 // beyond the engine's limit are refused by it.
 constexpr uint64_t kMemoryPerTextByte = 16;
-
-struct EncodeOptions {
-  bool add_special_tokens = true;    // adds the tokens around a text (such as BOS)
-  bool parse_special_tokens = true;  // text that spells a special token becomes that token
-  // Called every few thousand bytes; true ends encoding with Code::cancelled.
-  std::function<bool()> should_stop{};
-};
 
 // A handle: copies share the tokenizer, which never changes. Thread-safe.
 class LOOM_API Tokenizer {

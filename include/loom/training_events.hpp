@@ -30,6 +30,14 @@ struct Epoch {
   double samples_per_second = 0;
 };
 
+// An epoch of a mesh.
+struct MeshEpoch {
+  int64_t number = 0;              // from 1
+  double loss = 0;                 // mean over the samples
+  std::optional<double> accuracy;  // of labels
+  double ticks_per_second = 0;
+};
+
 // Statistics of a layer's output, or of its gradient, in the last step of an epoch.
 struct LayerStats {
   int64_t epoch = 0;

@@ -99,7 +99,6 @@ std::string differences_text(const std::vector<TensorDifference>& all) {
 
 Result<MergeOptions> merge_options(const loom_merge_options& from) {
   LOOM_ASSIGN(MergeOptions to, read_options(from));
-  if (from.has_normalize != 0) to.normalize = from.normalize != 0;
   if (from.has_dtype != 0) {
     LOOM_ASSIGN(to.dtype, dtype_of(from.dtype));
   }

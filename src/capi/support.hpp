@@ -139,6 +139,13 @@ Status read_enum(int32_t value, const char* name, E& to) {
   if (number > 0) to = static_cast<E>(number - 1);
   return {};
 }
+template <class E>
+Status read_enum(int32_t value, const char* name, std::optional<E>& to) {
+  E read{};
+  LOOM_TRY(read_enum(value, name, read));
+  if (value != 0) to = read;
+  return {};
+}
 // The memory of the caller as a Tensor that borrows it.
 Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name);
 // The same in two steps, for calls that take hardly longer than a Tensor that is moved.

@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 287,
+      1, 288,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -152,6 +152,7 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_telemetry_get_info,
       &loom_telemetry_close,
       &loom_telemetry_free,
+      &loom_tokenizer_encode_with,
       &loom_tokenizer_token_bytes,
       &loom_model_session_save_state,
       &loom_model_session_load_state,

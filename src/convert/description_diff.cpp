@@ -73,7 +73,8 @@ bool same_settings(const Node& a, const Node& b) {
 
 std::string layer_text(const DescribedLayer& layer) {
   const LayerConfig& config = layer.node->config;
-  const std::string settings = settings_of(config);
+  const bool wired = config.def->wired && !config.disabled;
+  const std::string settings = wired ? graph_text(config) : settings_of(config);
   return cat(config.def->name, settings.empty() ? "" : ": ", settings,
              config.disabled ? " (disabled)" : "", layer.wiring);
 }

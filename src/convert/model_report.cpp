@@ -9,6 +9,7 @@
 #include "io/files/file.hpp"
 #include "io/json/json.hpp"
 #include "io/weights/safetensors_file.hpp"
+#include "layers/core/graph.hpp"
 #include "llm/decoder.hpp"
 
 #ifdef LOOM_WITHOUT_GGUF
@@ -32,10 +33,32 @@ std::string list_text(const std::vector<int64_t>& list) {
   return "[" + join(parts, ", ") + "]";
 }
 
+std::string node_name(const GraphNames& names, size_t i) {
+  return names.nodes[i].name.empty() ? std::to_string(i) : names.nodes[i].name;
+}
+
+std::string inputs_of(const GraphNames::Node& node) {
+  return cat(join(node.from.value_or(std::vector<std::string>()), ", "),
+             node.shared_with.empty() ? "" : cat("; weights of ", node.shared_with));
+}
+
 }  // namespace
+
+std::string graph_text(const LayerConfig& graph) {
+  const GraphNames names = graph_names(graph);
+  std::vector<std::string> nodes;
+  for (size_t i = 0; i < names.nodes.size(); ++i)
+    nodes.push_back(cat(node_name(names, i), "(", inputs_of(names.nodes[i]), ")"));
+  return cat(join(nodes, ", "), "; outputs ", join(names.outputs, ", "));
+}
 
 std::string settings_of(const LayerConfig& layer) {
   std::vector<std::string> parts;
+  if (layer.def->wired && !layer.disabled) {
+    const GraphNames names = graph_names(layer);
+    return cat(names.nodes.size(), " nodes, inputs ", join(names.inputs, ", "), ", outputs ",
+               join(names.outputs, ", "));
+  }
   for (size_t i = 0; i < layer.def->fields.size(); ++i) {
     const FieldDesc& desc = layer.def->fields[i];
     const auto field = static_cast<int>(i);
@@ -77,6 +100,8 @@ using EachLayer = std::function<void(const LayerReport&)>;
 
 void report_children(const Network& network, const Node& node, const std::string& at, int depth,
                      const EachLayer& each) {
+  std::optional<GraphNames> names;
+  if (node.config.def->wired && !node.disabled()) names = graph_names(node.config);
   for (size_t i = 0; i < node.children.size(); ++i) {
     const Node& child = node.children[i];
     LayerReport r;
@@ -84,7 +109,9 @@ void report_children(const Network& network, const Node& node, const std::string
     r.at = cat(at, "/", i);
     r.type = child.config.def->name;
     r.settings = settings_of(child.config);
-    if (child.disabled()) r.notes = "disabled";
+    if (names && i < names->nodes.size())
+      r.notes = cat(node_name(*names, i), " of ", inputs_of(names->nodes[i]));
+    if (child.disabled()) r.notes += r.notes.empty() ? "disabled" : ", disabled";
     r.parameters = parameters_of(network, child, true);
     each(r);
     report_children(network, child, r.at, depth + 1, each);

@@ -24,6 +24,8 @@ Result<std::unique_ptr<TensorFile>> open_parameters(std::shared_ptr<const Opened
 
 // "heads 3, kv_heads 1": the non-default settings of a layer.
 std::string settings_of(const LayerConfig& layer);
+// Every node of a Graph with its inputs: "0(input), sum(0, input); outputs sum".
+std::string graph_text(const LayerConfig& graph);
 
 struct LayerReport {
   int depth = 0;         // in the tree; 0 is a cell

@@ -8,7 +8,8 @@
 
 namespace loom {
 
-using core::OptionValue, core::kInfinity, core::enum_list, core::enum_value, core::words_of;
+using core::OptionValue, core::kInfinity, core::enum_if_set, core::enum_list, core::enum_value,
+    core::words_of;
 
 static constexpr core::Word kMergeMethod[] = {
     {"linear", ""},
@@ -25,6 +26,29 @@ Result<MergeMethod> parse_merge_method(std::string_view name) {
   return core::value_of<MergeMethod>("method", kMergeMethod, name);
 }
 
+static constexpr core::Word kSpliceMode[] = {
+    {"blend", ""},
+    {"point", ""},
+    {"uniform", ""},
+};
+std::string_view splice_mode_name(SpliceMode value) {
+  return core::word_of(kSpliceMode, value);
+}
+Result<SpliceMode> parse_splice_mode(std::string_view name) {
+  return core::value_of<SpliceMode>("splice mode", kSpliceMode, name);
+}
+
+static constexpr core::Word kBlendLaw[] = {
+    {"fitter", ""},
+    {"original", ""},
+};
+std::string_view blend_law_name(BlendLaw value) {
+  return core::word_of(kBlendLaw, value);
+}
+Result<BlendLaw> parse_blend_law(std::string_view name) {
+  return core::value_of<BlendLaw>("law", kBlendLaw, name);
+}
+
 static constexpr core::OptionRow kConvertOptions[] = {
     {"per_tensor", "per-tensor", "", "", "bool",
      "One scale per matrix instead of one per row.",
@@ -38,7 +62,7 @@ static constexpr core::OptionRow kConvertOptions[] = {
      ".entity: fills Converted::tensors.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->measure; }},
-    {"calibration", "", "", "", "text",
+    {"calibration", "", "", "", "path",
      "A text for a language model; the activations of its tokens weight the choice of scales.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->calibration; }},
@@ -46,6 +70,10 @@ static constexpr core::OptionRow kConvertOptions[] = {
      "Parts of 128 tokens of the calibration text; 1 to 1048576 windows.",
      {1, 1048576, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->calibration_windows; }},
+    {"for_training", "", "", "", "bool?",
+     "False folds batch norms and constant functions of weights of an ONNX or TFLite file into the weights of layers. That predicts faster, but trains other parameters. True keeps them, and does not round values of a quantized TFLite file to its steps. Unset: true for ONNX, false for TFLite.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->for_training; }},
     {"trainable", "trainable", "", "", "texts",
      "ONNX: patterns of initializers that train, besides those that docs/onnx.md names.",
      {-kInfinity, kInfinity, false, false}, "", "",
@@ -62,7 +90,7 @@ static constexpr core::OptionRow kConvertOptions[] = {
      "Accepts weights that are NaN or infinite, or that overflow their type.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->allow_nonfinite; }},
-    {"tokenizer", "tokenizer", "", "", "text",
+    {"tokenizer", "tokenizer", "", "", "path",
      "Makes a language model of a network with the cells of one, such as a decoder of the original: a folder with tokenizer.json, or that file.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->tokenizer; }},
@@ -107,10 +135,14 @@ static constexpr core::OptionRow kMergeOptions[] = {
      "How weights become one.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return enum_value(&static_cast<MergeOptions*>(o)->method, "method", kMergeMethod); }},
-    {"base", "base", "", "", "text",
+    {"base", "base", "", "", "path",
      "Base model of task vectors; linear and slerp take none.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<MergeOptions*>(o)->base; }},
+    {"normalize", "normalize", "", "", "bool?",
+     "Divides by the sum of the weights, unless that is below 1e-8. Unset: true for linear and ties.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<MergeOptions*>(o)->normalize; }},
     {"lambda", "lambda", "", "", "double",
      "Factor of the sum of task vectors.",
      {-kInfinity, kInfinity, false, false}, "", "",
@@ -144,6 +176,59 @@ Status check_options(const MergeOptions& options) {
   return core::check_options(core::kLimits<kMergeOptions>, &options);
 }
 std::string describe(const MergeOptions& options) {
+  return core::describe_options(list_options(options));
+}
+
+static constexpr core::OptionRow kSpliceOptions[] = {
+    {"mode", "", "", "", "SpliceMode",
+     "How weights become those of the child.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return enum_value(&static_cast<SpliceOptions*>(o)->mode, "splice mode", kSpliceMode); }},
+    {"law", "law", "", "", "BlendLaw",
+     "blend: rule of the shares.",
+     {-kInfinity, kInfinity, false, false}, "", "mode=blend",
+     [](void* o) -> OptionValue { return enum_value(&static_cast<SpliceOptions*>(o)->law, "law", kBlendLaw); }},
+    {"alpha", "alpha", "", "", "double",
+     "blend: share of b if no fitness is set; 0 to 1.",
+     {0, 1, false, false}, "", "mode=blend",
+     [](void* o) -> OptionValue { return &static_cast<SpliceOptions*>(o)->alpha; }},
+    {"split", "split", "", "", "double",
+     "point: share of a, clamped to 0..1.",
+     {-kInfinity, kInfinity, false, false}, "", "mode=point",
+     [](void* o) -> OptionValue { return &static_cast<SpliceOptions*>(o)->split; }},
+    {"fitness_a", "", "", "", "double?",
+     "Fitness of a; higher is better. Set both or none. With uniform, a weight is a's with probability 1 - w, with w as in BlendLaw.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<SpliceOptions*>(o)->fitness_a; }},
+    {"fitness_b", "", "", "", "double?",
+     "Fitness of b.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<SpliceOptions*>(o)->fitness_b; }},
+    {"seed", "", "", "", "seed",
+     "uniform: seed of the draws.",
+     {-kInfinity, kInfinity, false, false}, "", "mode=uniform",
+     [](void* o) -> OptionValue { return &static_cast<SpliceOptions*>(o)->seed; }},
+};
+Status set_option(SpliceOptions& options, std::string_view name, std::string_view text) {
+  return core::set_option(kSpliceOptions, &options, name, text);
+}
+Status set_flag(SpliceOptions& options, std::string_view flag,
+                const std::vector<std::string>& values) {
+  return core::set_flag(kSpliceOptions, &options, flag, values);
+}
+Result<std::string> option_text(const SpliceOptions& options, std::string_view name) {
+  return core::option_text(kSpliceOptions, &options, name);
+}
+std::vector<std::string> idle_options(const SpliceOptions& options) {
+  return core::idle_options(kSpliceOptions, &options, &core::kUsual<SpliceOptions>);
+}
+std::vector<OptionInfo> list_options(const SpliceOptions& options) {
+  return core::list_options(kSpliceOptions, &options);
+}
+Status check_options(const SpliceOptions& options) {
+  return core::check_options(core::kLimits<kSpliceOptions>, &options);
+}
+std::string describe(const SpliceOptions& options) {
   return core::describe_options(list_options(options));
 }
 

@@ -8,7 +8,8 @@
 
 namespace loom {
 
-using core::OptionValue, core::kInfinity, core::enum_list, core::enum_value, core::words_of;
+using core::OptionValue, core::kInfinity, core::enum_if_set, core::enum_list, core::enum_value,
+    core::words_of;
 
 static constexpr core::OptionRow kSamplerOptions[] = {
     {"temperature", "temperature", "", "Sampling", "float",

@@ -8,7 +8,8 @@
 
 namespace loom {
 
-using core::OptionValue, core::kInfinity, core::enum_list, core::enum_value, core::words_of;
+using core::OptionValue, core::kInfinity, core::enum_if_set, core::enum_list, core::enum_value,
+    core::words_of;
 
 static constexpr core::OptionRow kMeshTrainerOptions[] = {
     {"window", "bptt", "", "", "int",
@@ -116,6 +117,35 @@ Status check_options(const MeshTrainerOptions& options) {
   return core::check_options(kMeshTrainerOptions, &options);
 }
 std::string describe(const MeshTrainerOptions& options) {
+  return core::describe_options(list_options(options));
+}
+
+static constexpr core::OptionRow kMeshFitOptions[] = {
+    {"epochs", "epochs", "", "Run", "int",
+     "Times that the stream is seen; 1 or more epochs.",
+     {1, kInfinity, false, true}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<MeshFitOptions*>(o)->epochs; }},
+};
+Status set_option(MeshFitOptions& options, std::string_view name, std::string_view text) {
+  return core::set_option(kMeshFitOptions, &options, name, text);
+}
+Status set_flag(MeshFitOptions& options, std::string_view flag,
+                const std::vector<std::string>& values) {
+  return core::set_flag(kMeshFitOptions, &options, flag, values);
+}
+Result<std::string> option_text(const MeshFitOptions& options, std::string_view name) {
+  return core::option_text(kMeshFitOptions, &options, name);
+}
+std::vector<std::string> idle_options(const MeshFitOptions& options) {
+  return core::idle_options(kMeshFitOptions, &options, &core::kUsual<MeshFitOptions>);
+}
+std::vector<OptionInfo> list_options(const MeshFitOptions& options) {
+  return core::list_options(kMeshFitOptions, &options);
+}
+Status check_options(const MeshFitOptions& options) {
+  return core::check_options(core::kLimits<kMeshFitOptions>, &options);
+}
+std::string describe(const MeshFitOptions& options) {
   return core::describe_options(list_options(options));
 }
 

@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-// An option and the name that messages have for it: "clip_limit", "--clip-limit".
+// An option and the name that messages have for it: of the option, or "--" and that of the flag.
 struct Called {
   OptionRange range;
   std::string_view type;
@@ -102,7 +102,12 @@ struct Reader {
     for (size_t i = 0; i < texts.size(); ++i) {
       LOOM_ASSIGN(values[i], value_of<uint8_t>(to.what, to.words, texts[i]));
     }
+    if (to.single && values.size() > 1) return option.wrong(text, "one value");
     to.write(to.list, values);
+    return {};
+  }
+  Status operator()(std::optional<std::string>* to) const {  // an empty text counts
+    *to = text;
     return {};
   }
   template <class T>
@@ -112,7 +117,11 @@ struct Reader {
       return {};
     }
     T value{};
-    LOOM_TRY(read_number(option, text, value));
+    if constexpr (std::is_same_v<T, bool>) {
+      LOOM_TRY((*this)(&value));
+    } else {
+      LOOM_TRY(read_number(option, text, value));
+    }
     *to = value;
     return {};
   }
@@ -163,7 +172,7 @@ struct Writer {
   }
   template <class T>
   std::string operator()(const std::optional<T>* value) const {
-    return value->has_value() ? cat(**value) : "";
+    return value->has_value() ? (*this)(&**value) : "";
   }
   template <class T>
   std::string operator()(const std::vector<T>* values) const {
@@ -199,7 +208,7 @@ struct Checker {
   }
   template <class T>
   Status operator()(const std::optional<T>* value) const {
-    return value->has_value() ? number(**value) : Status();
+    return value->has_value() ? (*this)(&**value) : Status();
   }
   template <class T>
   Status operator()(const std::vector<T>* values) const {

@@ -33,13 +33,14 @@ EnumValue enum_value(E* value, std::string_view what, std::span<const Word> word
   return {reinterpret_cast<uint8_t*>(value), what, words};
 }
 
-// A list of such values.
+// A list of such values, or with `single` one that may be unset.
 struct EnumList {
   void* list = nullptr;
   std::vector<uint8_t> (*read)(const void* list);
   void (*write)(void* list, const std::vector<uint8_t>& values);
   std::string_view what;
   std::span<const Word> words;
+  bool single = false;
 };
 template <class E>
 EnumList enum_list(std::vector<E>* list, std::string_view what, std::span<const Word> words) {
@@ -56,13 +57,26 @@ EnumList enum_list(std::vector<E>* list, std::string_view what, std::span<const 
   };
   return {list, read, write, what, words};
 }
+template <class E>
+EnumList enum_if_set(std::optional<E>* at, std::string_view what, std::span<const Word> words) {
+  const auto read = [](const void* from) {
+    const auto& value = *static_cast<const std::optional<E>*>(from);
+    return value ? std::vector<uint8_t>{static_cast<uint8_t>(*value)} : std::vector<uint8_t>{};
+  };
+  const auto write = [](void* to, const std::vector<uint8_t>& values) {
+    auto& value = *static_cast<std::optional<E>*>(to);
+    value.reset();
+    if (!values.empty()) value = static_cast<E>(values.front());
+  };
+  return {at, read, write, what, words, true};
+}
 
 // Points into the struct of options.
 using OptionValue =
-    std::variant<bool*, int64_t*, uint64_t*, float*, double*, std::string*, std::optional<int64_t>*,
-                 std::optional<float>*, std::optional<double>*, std::vector<int64_t>*,
-                 std::vector<float>*, std::vector<std::string>*, std::vector<RateFor>*, EnumValue,
-                 EnumList>;
+    std::variant<bool*, int64_t*, uint64_t*, float*, double*, std::string*, std::optional<bool>*,
+                 std::optional<int64_t>*, std::optional<float>*, std::optional<double>*,
+                 std::optional<std::string>*, std::vector<int64_t>*, std::vector<float>*,
+                 std::vector<std::string>*, std::vector<RateFor>*, EnumValue, EnumList>;
 
 struct OptionRange {
   double low, high;

@@ -26,6 +26,33 @@ namespace loom {
 
 // Options of a server of language models.
 struct ServeOptions {
+  // Accepts weights that are NaN or infinite; they are an error otherwise.
+  bool allow_nonfinite = false;
+  // Number type of the weights; the default is that of the file.
+  std::string dtype{};
+  // Serves the models in this folder as well.
+  std::string models_folder{};
+  // Models in memory at a time; the least recently used one is unloaded, and 0 is all; 0 to 1000.
+  int64_t models_max = 3;
+  // Memory that several models may take together; 0 disables the limit; 0 to 1099511627776 MB.
+  int64_t models_memory = 0;
+  // Time that a model stays in memory after its last request, as 90, 5m or 1h. 0 unloads it at
+  // once, -1 never. The default is -1 for one model and 5m for several.
+  std::string keep_alive{};
+  // A chat template that replaces that of the model.
+  std::string chat_template{};
+  // A file with such a template.
+  std::string chat_template_file{};
+  // Thinking in templates that have the variable enable_thinking, unless a request says otherwise.
+  bool thinking = true;
+  // NAME=VALUE: a variable of templates, unless a request says otherwise.
+  std::vector<std::string> template_arg{};
+  // Names of the first model for clients, at commas; the default is the name of its file.
+  std::vector<std::string> alias{};
+  // Words about the first model that /v1/models lists, at commas.
+  std::vector<std::string> tags{};
+  // JSON with fields of /completion that requests have unless they say otherwise.
+  std::string defaults{};
   // Continues a conversation that ends with a message of the assistant, unless a request says
   // otherwise.
   bool prefill_assistant = true;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "loom/text_options.hpp"
 #include "text/tokenizer_spec.hpp"
 
 namespace loom::core {
@@ -28,12 +28,7 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  struct EncodeOptions {
-    bool add_special_tokens = true;    // run the post-processor (such as BOS)
-    bool parse_special_tokens = true;  // text that spells a special token becomes that token
-    // Called every few thousand bytes; true ends encoding with Code::cancelled. May be null.
-    std::function<bool()> should_stop;
-  };
+  using EncodeOptions = loom::EncodeOptions;
   // Ids of `text`. Invalid UTF-8 is read as U+FFFD, one per maximal bad sequence.
   Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const;
   Result<std::vector<TokenId>> encode(std::string_view text) const { return encode(text, {}); }

@@ -191,6 +191,15 @@ static void test_tokenizer(const loom_model* model, const char* path) {
     loom_free(ids);
     loom_free(same);
   }
+  loom_encode_options plain = LOOM_ENCODE_OPTIONS_INIT;
+  for (int as_text = 0; as_text < 2; ++as_text) {
+    int32_t* ids = NULL;
+    int64_t many = 0;
+    plain.plain = as_text;
+    CHECK_OK(loom_tokenizer_encode_with(tokenizer, "<|im_end|>", &plain, &ids, &many));
+    CHECK(as_text ? many > 1 : many == 1);
+    loom_free(ids);
+  }
   int64_t size = 0, count = 0;
   CHECK_OK(loom_tokenizer_vocab_size(tokenizer, &size));
   CHECK(size > 0 && size <= info.vocab);

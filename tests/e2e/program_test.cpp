@@ -246,6 +246,13 @@ TEST_F(Program, TheRecipeAndThePlanOfATableAreInEveryFormat) {
   }
 }
 
+TEST_F(Program, ColumnsByOrderOfANewTableSaysThatItHasNoEffect) {
+  folder_.write("t.csv", "a,b,y\n1,2,3\n2,1,3\n4,1,5\n1,1,2\n3,3,6\n2,2,4\n");
+  const std::string line = "train " + at("t.csv") + " --target y --epochs 1 -o " + at("t.entity");
+  EXPECT_THAT(run_loom(line + " --columns-by-order").err, HasSubstr("no effect on a new table"));
+  EXPECT_THAT(run_loom(line + " --force").err, Not(HasSubstr("no effect")));
+}
+
 TEST_F(Program, ADashIsStandardInputAndOutput) {
   const std::string net = at("n.entity"), rows = "1,2\n3,4\n5,1\n";
   ASSERT_EQ(run_loom(train("--epochs 1 -o " + net)).code, 0);
@@ -255,6 +262,12 @@ TEST_F(Program, ADashIsStandardInputAndOutput) {
   EXPECT_EQ(run_loom("predict " + net + " - -o -", "", rows).out, answers);
   const std::string ticks = run_loom("mesh run " + net + " - --stream", "", rows).out;
   EXPECT_THAT(ticks, StartsWith("1,"));
+  for (const std::string& from : {std::string("-"), at("rows.csv")}) {
+    const std::string objects =
+        run_loom("mesh run " + net + " " + from + " --ticks 3 --stream --json", "", rows).out;
+    EXPECT_THAT(objects, StartsWith("{\"tick\":1,\"outputs\":[")) << from;
+    EXPECT_THAT(objects, HasSubstr("\n{\"ticks\":3,")) << from;
+  }
   const std::string three =
       run_loom("mesh run " + net + " " + at("rows.csv") + " --ticks 3 -o -").out;
   EXPECT_EQ(ticks, three);

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "loom/cluster_options.hpp"
+#include "loom/convert_options.hpp"
 #include "loom/ensemble_options.hpp"
+#include "loom/evaluation_options.hpp"
 #include "loom/evolve_options.hpp"
 #include "loom/fit_options.hpp"
 #include "loom/generation_options.hpp"
 #include "loom/mesh_options.hpp"
+#include "loom/text_options.hpp"
 #include "rows.hpp"
 
 namespace loom::options_test {
@@ -20,7 +23,8 @@ class EveryStruct : public testing::Test {};
 using Structs =
     testing::Types<TrainerOptions, FitOptions, MeshTrainerOptions, KMeansOptions, LinkageOptions,
                    StackOptions, NeatOptions, DartsOptions, ArchitectureOptions, SamplerOptions,
-                   GenerateOptions, PerplexityOptions>;
+                   GenerateOptions, PerplexityOptions, MeshFitOptions, EncodeOptions, EmbedOptions,
+                   RerankOptions, AdaptationOptions, ConvertOptions, MergeOptions, SpliceOptions>;
 TYPED_TEST_SUITE(EveryStruct, Structs, );
 
 TYPED_TEST(EveryStruct, EveryOptionIsReadBackAsItWasSet) {
@@ -80,6 +84,31 @@ TEST(ListsOfAnEnum, AreTextsAtCommasAndNamedWhenTheyAreWrong) {
   EXPECT_EQ(options.hidden.size(), 2U);
   options.hidden = {static_cast<Activation>(77)};
   EXPECT_THAT(check_options(options).error().message, HasSubstr("hidden is 77, must be one of"));
+}
+
+TEST(UnsetOptions, HaveATextOnceTheyAreSet) {
+  EmbedOptions options;
+  for (const auto& [name, value] : {std::pair("pooling", "weighted-mean"),
+                                    {"normalize", "false"},
+                                    {"prompt", "query: "},
+                                    {"prompt", ""}}) {
+    EmbedOptions one;
+    ASSERT_TRUE(set_option(one, name, value).ok()) << name;
+    EXPECT_EQ(option_text(one, name).or_exit(), value) << name;
+    EXPECT_EQ(option_text(options, name).or_exit(), "") << name;
+  }
+  ASSERT_TRUE(set_option(options, "pooling", "cls").ok());
+  EXPECT_EQ(options.pooling, TextPooling::cls);
+  ASSERT_TRUE(set_option(options, "prompt", "").ok());  // no prompt is other than that of the model
+  EXPECT_EQ(options.prompt, "");
+  EXPECT_THAT(set_option(options, "pooling", "mean,max").error().message, HasSubstr("one value"));
+  EXPECT_THAT(set_option(options, "pooling", "sum").error().message, HasSubstr("mean-sqrt-len"));
+  EXPECT_THAT(set_option(options, "normalize", "yes").error().message, HasSubstr("true or false"));
+  EXPECT_EQ(options.pooling, TextPooling::cls);
+  ASSERT_TRUE(set_option(options, "pooling", "").ok());
+  EXPECT_FALSE(options.pooling.has_value());
+  options.pooling = static_cast<TextPooling>(9);
+  EXPECT_THAT(check_options(options).error().message, HasSubstr("pooling is 9, must be one of"));
 }
 
 TEST(Enums, AreReadByTheirNames) {

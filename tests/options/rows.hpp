@@ -76,6 +76,7 @@ inline std::string draw_number(const Row& row, Draw& draw) {
 // A text that is another value than the default.
 inline std::string draw_text(const Row& row, Draw& draw) {
   if (row.type == "bool") return row.value == "true" ? "false" : "true";
+  if (row.type == "bool?") return draw() % 2 == 0 ? "true" : "false";
   if (row.type.ends_with("[]")) return cat(row.words[draw() % 3], ",", row.words.back());
   if (row.type == "words") return "loss,bytes";
   if (!row.words.empty()) {

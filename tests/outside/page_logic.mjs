@@ -132,6 +132,33 @@ const tests = {
     storage.setItem = () => { throw new Error("full"); };
     equal(store.save(b), false);
   },
+  "two tabs that change one chat both keep their turns"() {
+    const storage = new PageStorage(), [one, two] = [new ChatStore(storage), new ChatStore(storage)];
+    const a = branched();
+    one.save(a);
+    const b = two.load(a.id);
+    two.remember(b);
+    const reply = a.turns[addTurn(a, model(""))];
+    one.save(a);
+    reply.content = "a long reply"; // which is still on its way
+    addTurn(b, user("of the other tab"));
+    equal(two.merge(b), true);
+    same(b.turns.map(({ content, parent }) => [content, parent]).slice(3), [["more", 2], ["", 3], ["of the other tab", 3]]);
+    equal(b.leaf, 5);
+    two.save(b);
+    equal(one.merge(a), true);
+    equal(a.turns[4], reply);
+    one.save(a);
+    equal(one.merge(a), false);
+    equal(two.merge(b), true);
+    same(b.turns, a.turns);
+    equal(b.turns[4].content, "a long reply");
+    same(a.turns[5], { ...user("of the other tab"), parent: 3 });
+    equal(a.leaf, 4);
+    two.save(b);
+    dropTurn(a); // its last turn has a follower in the storage
+    equal(one.merge(a), false);
+  },
   "a request has the settings that are set"() {
     const chat = branched();
     Object.assign(chat.settings, { seed: "7", top_k: "0", max_tokens: "", chances: true, tools: "[]" });

@@ -138,6 +138,12 @@ class Signatures(unittest.TestCase):
         self.assertTrue(np.all((point == one) | (point == two)))
         fitter = loom.splice(a, b, fitness=(3.0, 1.0)).parameter(name)
         self.assertLess(abs(fitter - one).sum(), abs(fitter - two).sum())
+        law = loom.splice(a, b, fitness=(3.0, 1.0), law="original").parameter(name)
+        same = loom.splice(a, b, fitness=(3.0, 1.0), original=True).parameter(name)
+        np.testing.assert_array_equal(law, same)
+        self.assertTrue(np.any(law != fitter))
+        with self.assertRaisesRegex(ValueError, "no law 'fit'"):
+            loom.splice(a, b, law="fit")
 
 
 class Samples(unittest.TestCase):

@@ -105,6 +105,24 @@ class Calls(unittest.TestCase):
         with self.assertRaises(ValueError):
             loom.cosine([1.0], [1.0, 2.0])
 
+    def test_pooling_none_has_a_vector_per_token_of_one_text(self):
+        rows = self.llm.embed(PROMPT, pooling="none", normalize=False)
+        self.assertEqual(rows.shape[0], len(self.llm.tokenize(PROMPT)))
+        mean = self.llm.embed(PROMPT, pooling="mean", normalize=False)
+        np.testing.assert_allclose(rows.mean(axis=0), mean, rtol=1e-4, atol=1e-5)
+        for pooling in (None, "model", "weighted-mean", "weighted_mean"):
+            self.assertEqual(self.llm.embed(PROMPT, pooling=pooling).shape, mean.shape)
+        with self.assertRaisesRegex(ValueError, "one text per call"):
+            self.llm.embed([PROMPT, PROMPT], pooling="none")
+
+    def test_special_tokens_of_a_text_may_be_plain_text(self):
+        with loom.Tokenizer(STORIES) as tokenizer:
+            read = tokenizer.encode("<|im_end|>")
+            plain = tokenizer.encode("<|im_end|>", parse_special_tokens=False)
+            self.assertEqual(len(read), 1)
+            self.assertGreater(len(plain), 1)
+            self.assertEqual(tokenizer.decode(plain), "<|im_end|>")
+
     def test_a_grammar_of_calls_makes_the_reply_a_call(self):
         self.assertIn("{%", self.llm.chat_template)
         tool = {"type": "function", "function": {"name": "now", "parameters": {"type": "object"}}}

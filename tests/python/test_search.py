@@ -104,10 +104,14 @@ class Observers(Scratch):
     def test_a_run_tells_where_it_goes_on(self):
         data, path, seen = loom.Dataset(*points()), str(self.folder / "run.ckpt"), []
         for epochs in (2, 3):
-            with loom.Trainer(small()) as trainer:
+            with loom.Trainer(small(), schedule="cosine") as trainer:
                 trainer.fit(data, epochs=epochs, checkpoint=path, resume=epochs == 3,
                             on_begin=lambda *told: seen.append(told))  # fmt: skip
-        self.assertEqual(seen, [("", 0), (path, 2)])
+        self.assertEqual(seen, [("", 0, 0), (path, 2, 2)])
+        with loom.Trainer(small(), schedule="cosine") as trainer:  # as of earlier versions
+            trainer.fit(data, epochs=4, checkpoint=path, resume=True,
+                        on_begin=lambda path, epochs: seen.append(epochs))  # fmt: skip
+        self.assertEqual(seen[2], 3)
 
     def test_an_observer_ends_the_training_and_is_not_called_after_it(self):
         x, y = points()

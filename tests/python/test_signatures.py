@@ -105,14 +105,12 @@ def surfaces():
         "batch": {"description": float(re.match("[0-9]+", batch)[0])},
         "epochs": {
             "C++": numbers("include/loom/fit_options.hpp", r"int64_t epochs = ([0-9]+);"),
-            "program": numbers("cli/train/train_flags.hpp", r"int64_t epochs = ([0-9]+)"),
             "search": numbers("cli/train/search.cpp", r"trials = 20, epochs = ([0-9]+)"),
             "Network.fit": fit["epochs"].default,
             "Trainer.fit": parameters["Trainer.fit"]["epochs"].default,
         },
         "early_stop": {
             "C++": numbers("include/loom/fit_options.hpp", r"int64_t early_stop = ([0-9]+);"),
-            "program": numbers("cli/train/train_flags.hpp", r"early_stop = ([0-9]+);"),
             "Network.fit": fit["early_stop"].default,
             "Trainer.fit": parameters["Trainer.fit"]["early_stop"].default,
         },

@@ -45,10 +45,11 @@ TOY = textwrap.dedent('''
 ELSEWHERE = {"augment", "normalize", "engine"}
 
 
-def part(members: str) -> api_options_parts.Part:
+def part(members: str, saved: str = "") -> api_options_parts.Part:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.toml"
-        path.write_text(TOY.replace("MEMBERS", members), encoding="utf-8")
+        toy = TOY.replace("MEMBERS", members)
+        path.write_text(toy.replace('into = "Step"', f'into = "Step"\nsaved = "{saved}"'), "utf-8")
         return api_options_parts.parts(api_options.read(path))[0]
 
 
@@ -83,6 +84,19 @@ class Parts(unittest.TestCase):
             self.assertIn("void fill_options(const Options& from, Step& to) {", text)
             self.assertIn(f"    {line}\n", text)
 
+    def test_checkpoints_have_what_a_part_saves(self):
+        for saved, lines in (
+            ("always", ['  visit("width", of.width);', '  visit("s", of.share);']),
+            ("each", ['  if (of.width > 0) visit("width", of.width);',
+                      '  if (of.share > 0) visit("s", of.share);']),
+            ("share", ["  if (!(of.share > 0)) return;", '  visit("width", of.width);']),
+        ):  # fmt: skip
+            toy = part('"width", { name = "share", key = "s" }', saved)
+            text = api_options_parts.saved([toy], "made")
+            self.assertIn("void each_saved(const LossSpec& of, const Visit& visit) {", text)
+            for line in lines:
+                self.assertIn(f"\n{line}\n", text)
+
     def test_an_unknown_option_or_key_is_an_error(self):
         for members, words in (
             ('"height"', "Options has no option height"),
@@ -90,6 +104,8 @@ class Parts(unittest.TestCase):
         ):
             with self.subTest(members), self.assertRaisesRegex(Wrong, words):
                 part(members)
+        with self.assertRaisesRegex(Wrong, "saved is width2; write always, each or a member"):
+            part('"width"', "width2")
 
     def test_every_option_of_training_reaches_core(self):
         v = next(v for v in generate_api.vocabularies() if v.source == "training.toml")

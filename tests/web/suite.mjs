@@ -128,6 +128,44 @@ export const cases = {
     net.close();
   },
 
+  async "texts have vectors, and a decoder ranks no documents"(kit, loom) {
+    const llm = await loom.load(kit.source("models/stories.entity")), text = "Once upon a time";
+    const [one, two] = [await llm.embed([text]), await llm.embed([text, "The end."])];
+    equal([one.shape[0], two.shape[0], one.shape[1]], [1, 2, two.shape[1]], "a vector per text");
+    equal([...two.data.slice(0, one.data.length)], [...one.data], "the other text changes nothing");
+    const length = Math.hypot(...one.data);
+    holds(Math.abs(length - 1) < 1e-5, "length 1");
+    const rows = await llm.embed([text], { pooling: "none" });
+    equal(rows.shape, [(await llm.tokenize(text)).length, one.shape[1]], "a vector per token");
+    equal((await refusal(kit, () => llm.embed([text, text], { pooling: "none" }))).code, "invalid_argument", "of one text");
+    equal((await refusal(kit, () => llm.rerank(text, ["a", "b"]))).code, "unsupported", "it has no head of one score");
+    const far = await llm.embed([text], { pool: "mean" }).then(() => null, (thrown) => thrown);
+    holds(far.message.includes("pooling"), "the option is named");
+    equal(typeof (await llm.toolFormat()), "string", "a form of calls");
+    llm.close();
+  },
+
+  async "a stateful session goes on from its states"(kit, loom) {
+    const { layers, tensor } = kit, x = tensor(Float32Array.from([1, 2, 3, 4]), [1, 2, 2]);
+    const net = await loom.network([layers.Lstm(2, 3)], { input: [2, 2], seed: 1 });
+    const session = await net.session({ stateful: true });
+    holds((await session.bytes()) > 0, "memory");
+    await session.run(x);
+    const states = await session.states(), next = await session.run(x);
+    holds(states.length > 0, "states");
+    await session.setStates(states);
+    equal([...(await session.run(x)).data], [...next.data], "the same again");
+    await session.reset();
+    equal(await session.position(), 0, "a new stream");
+    const short = await net.session({ lengths: true, maxBatch: 1 });
+    await short.setLengths([1]);
+    const padded = await short.run(x);
+    await short.setLengths([1]);
+    const other = await short.run(tensor(Float32Array.from([1, 2, 9, 9]), [1, 2, 2]));
+    equal([...padded.data.slice(0, 3)], [...other.data.slice(0, 3)], "padding does not count");
+    for (const made of [session, short, net]) made.close();
+  },
+
   async "a session tells what every cell gives"(kit, loom) {
     const { layers, tensor } = kit;
     const net = await loom.network([layers.Dense(2, 3), layers.Dense(3, 1)], { input: 2 });
@@ -226,6 +264,9 @@ export const cases = {
     const text = "The little fox — naïve, 3 €, 狐 🦊!";
     equal(await tokenizer.decode(await tokenizer.encode(text)), text, "a text with all kinds of characters");
     holds((await tokenizer.vocabSize()) > 100, "a vocabulary");
+    const end = await tokenizer.tokenId("<|im_end|>");
+    holds((await tokenizer.specialTokens()).includes(end), "special tokens");
+    equal((await refusal(kit, () => tokenizer.tokenId("no such token"))).code, "not_found", "no such token");
     tokenizer.close();
   },
 

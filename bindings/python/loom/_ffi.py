@@ -152,6 +152,7 @@ POOLING = {
     "max": 4,
     "weighted_mean": 5,
     "mean_sqrt_len": 6,
+    "none": 7,
 }
 DNA_MODE = {"functional": 0, "strict": 1, "aligned": 2, "permutation": 3}
 SPLICE_MODE = {"blend": 0, "point": 1, "uniform": 2}
@@ -761,6 +762,16 @@ class loom_generation_info(Structure):
     ]
 
 
+class loom_encode_options(Structure):
+    """How a text becomes tokens."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("no_special_tokens", c_int32),
+        ("plain", c_int32),
+    ]
+
+
 class loom_model_session_info(Structure):
     """The position and the memory of a session."""
 
@@ -1137,6 +1148,16 @@ class loom_convert_options(Structure):
         ("progress", loom_work_fn),
         ("note", loom_note_fn),
         ("user", c_void_p),
+        ("has_for_training", c_int32),
+        ("for_training", c_int32),
+        ("trainable", POINTER(c_char_p)),
+        ("trainable_count", c_int64),
+        ("frozen", POINTER(c_char_p)),
+        ("frozen_count", c_int64),
+        ("open_extent", c_int64),
+        ("shape", c_char_p),
+        ("has_seed", c_int32),
+        ("seed", c_uint64),
     ]
 
 
@@ -1287,6 +1308,7 @@ SIGNATURES = {
     "loom_tokenizer_load_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, POINTER(c_void_p)]),
     "loom_tokenizer_free": (None, [c_void_p]),
     "loom_tokenizer_encode": (c_int32, [c_void_p, c_char_p, c_int32, POINTER(POINTER(c_int32)), POINTER(c_int64)]),
+    "loom_tokenizer_encode_with": (c_int32, [c_void_p, c_char_p, POINTER(loom_encode_options), POINTER(POINTER(c_int32)), POINTER(c_int64)]),
     "loom_tokenizer_decode": (c_int32, [c_void_p, POINTER(c_int32), c_int64, c_int32, POINTER(c_void_p)]),
     "loom_tokenizer_vocab_size": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_tokenizer_special_tokens": (c_int32, [c_void_p, POINTER(POINTER(c_int32)), POINTER(c_int64)]),

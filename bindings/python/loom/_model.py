@@ -24,8 +24,14 @@ from ._sampling import c_texts, generate_options
 from .arrays import dtype_number, numpy_module, result
 from .engine import Engine, engine_handle
 from .network import Path
+from .options import TextPoolingName
 
 Prompt = Union[str, Sequence[int]]
+
+
+def _pooling(name: Optional[str]) -> int:
+    """The number of a pooling. None is "model" of earlier versions."""
+    return number_of(_ffi.POOLING, (name or "model").replace("-", "_"), "pooling")
 
 
 def c_ids(ids: Sequence[int]) -> Any:
@@ -68,11 +74,29 @@ class Tokenizer(Handle):
         check(code)
         super().__init__(tokenizer.value or 0)
 
-    def encode(self, text: str, *, special_tokens: bool = True) -> List[int]:
-        """Ids, with the tokens that the tokenizer puts around a text."""
-        return taken_ids(
-            lib.loom_tokenizer_encode, self.handle, encoded(text), int(special_tokens)
+    def encode(
+        self,
+        text: str,
+        *,
+        # options: generated from api/options, EncodeOptions
+        special_tokens: bool = True,
+        parse_special_tokens: bool = True,
+        # end of options
+    ) -> List[int]:
+        """Ids of a text.
+
+        Options, from api/options, EncodeOptions:
+
+        special_tokens: Adds the tokens around a text (such as BOS).
+        parse_special_tokens: Text that spells a special token becomes that token.
+        """
+        options = sized(
+            _ffi.loom_encode_options,
+            no_special_tokens=not special_tokens,
+            plain=not parse_special_tokens,
         )
+        call = lib.loom_tokenizer_encode_with
+        return taken_ids(call, self.handle, encoded(text), ctypes.byref(options))
 
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
         return text_from(
@@ -315,17 +339,32 @@ class ModelCalls(Handle):
         self,
         prompt: Prompt,
         *,
+        # options: generated from api/options, BeamOptions
         num_beams: int = 4,
         max_tokens: int = 256,
         length_penalty: float = 1.0,
         early_stopping: bool = False,
         eos_ids: Sequence[int] = (),
         ignore_eos: bool = False,
+        # end of options
         context: int = 0,
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> List[BeamText]:
-        """The likeliest continuations as a whole, best first. length_penalty: above 0 favours long
-        texts. progress(tokens, max_tokens): False ends it with CancelledError."""
+        """The likeliest continuations as a whole, best first. context: positions of the KV cache; 0
+        is that of the model, at most 2048. progress(tokens, max_tokens): False ends it with
+        CancelledError.
+
+        Options, from api/options, BeamOptions:
+
+        num_beams: Number of beams; 1 to 64.
+        max_tokens: Largest length of a text; 0 or more tokens.
+        length_penalty: The score of a text of n tokens is the sum of its log-probabilities /
+            n^length_penalty. Above 0 favours long texts, below 0 short ones.
+        early_stopping: Ends as soon as num_beams texts have ended. Else it ends when no running
+            text has a better score, at its length so far, than the worst of those.
+        eos_ids: Tokens that end a text; empty means those of the model.
+        ignore_eos: A token that ends a text does not end it.
+        """
         callbacks, ids = Callbacks(), self._tokens(prompt)
         ends = c_ids(eos_ids)
         options = sized(
@@ -359,21 +398,39 @@ class ModelCalls(Handle):
         self,
         texts: Union[str, Sequence[str]],
         *,
-        pooling: str = "model",
+        # options: generated from api/options, EmbedOptions
+        pooling: Optional[TextPoolingName] = None,
         normalize: Optional[bool] = None,
-        prompt_name: Optional[str] = None,
+        prompt_name: str = "",
         prompt: Optional[str] = None,
         max_tokens: int = 0,
         truncate: bool = True,
         dimensions: int = 0,
+        # end of options
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> Any:
-        """Vectors float32 [texts, dimensions], of one text [dimensions]. pooling: "model", as its
-        files say, or "mean", "cls", "last", "max", "weighted_mean", "mean_sqrt_len"."""
+        """Vectors float32 [texts, dimensions], of one text [dimensions]; with pooling "none" of one
+        text [tokens, dimensions].
+
+        Options, from api/options, EmbedOptions:
+
+        pooling: How a text becomes a vector. Unset: the setting of the model's sentence-
+            transformers files, or else mean.
+        normalize: Scales vectors to length 1. Unset: the setting of those files, or else true.
+        prompt_name: Name of a prompt of the model (query, passage) to prepend to each text; empty
+            means its default prompt, if it has one.
+        prompt: A text to prepend to each text. Unset: the prompt of the model.
+        max_tokens: Largest length of a text, special tokens included; 0 is the limit of the model;
+            0 to 16777216 tokens.
+        truncate: Truncates longer texts at their end; else they are an error.
+        dimensions: Length of the beginning of each vector to keep, normalized again with normalize;
+            0 is all. For models that were trained for it (Matryoshka representations); 0 to
+            16777216 values.
+        """
         given = [texts] if isinstance(texts, str) else list(texts)
         made = self._embed(
             lib.loom_model_embed, (c_texts(given), len(given)), progress,
-            pooling=number_of(_ffi.POOLING, pooling, "pooling"),
+            pooling=_pooling(pooling),
             has_normalize=normalize is not None,
             normalize=bool(normalize),
             no_truncate=not truncate,
@@ -382,23 +439,36 @@ class ModelCalls(Handle):
             max_tokens=max_tokens,
             dimensions=dimensions,
         )  # fmt: skip
-        return made[0] if isinstance(texts, str) and numpy_module() is not None else made
+        single = isinstance(texts, str) and pooling != "none"
+        return made[0] if single and numpy_module() is not None else made
 
     def embed_tokens(
         self,
         texts: Sequence[Sequence[int]],
         *,
-        pooling: str = "model",
+        # options: generated from api/options, EmbedOptions only pooling, normalize, dimensions
+        pooling: Optional[TextPoolingName] = None,
         normalize: Optional[bool] = None,
         dimensions: int = 0,
+        # end of options
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> Any:
-        """embed() of tokens, unchanged: no prompt and no special tokens are added."""
+        """embed() of tokens, unchanged: no prompt and no special tokens are added.
+
+        Options, from api/options, EmbedOptions only pooling, normalize, dimensions:
+
+        pooling: How a text becomes a vector. Unset: the setting of the model's sentence-
+            transformers files, or else mean.
+        normalize: Scales vectors to length 1. Unset: the setting of those files, or else true.
+        dimensions: Length of the beginning of each vector to keep, normalized again with normalize;
+            0 is all. For models that were trained for it (Matryoshka representations); 0 to
+            16777216 values.
+        """
         ids = c_ids([token for text in texts for token in text])
         lengths = (ctypes.c_int64 * len(texts))(*map(len, texts))
         return self._embed(
             lib.loom_model_embed_tokens, (ids, lengths, len(texts)), progress,
-            pooling=number_of(_ffi.POOLING, pooling, "pooling"),
+            pooling=_pooling(pooling),
             has_normalize=normalize is not None,
             normalize=bool(normalize),
             dimensions=dimensions,
@@ -420,15 +490,31 @@ class ModelCalls(Handle):
         return result(out.value or 0)
 
     def rerank(
-        self, query: str, documents: Sequence[str], *, max_tokens: int = 0, truncate: bool = True
+        self,
+        query: str,
+        documents: Sequence[str],
+        *,
+        # options: generated from api/options, RerankOptions
+        max_tokens: int = 0,
+        truncate: bool = True,
+        # end of options
+        progress: Optional[Callable[[int, int], Any]] = None,
     ) -> List[Ranked]:
-        """The documents by how well they answer the query, best first."""
+        """The documents by how well they answer the query, best first. progress(done, total)
+        stops by returning False.
+
+        Options, from api/options, RerankOptions:
+
+        max_tokens: Largest length of query and document together; 0 is the limit of the model; 0 to
+            16777216 tokens.
+        truncate: Cuts the end of the longer text; else a longer pair is an error.
+        """
         callbacks = Callbacks()
         options = sized(
             _ffi.loom_rerank_options,
             max_tokens=max_tokens,
             no_truncate=not truncate,
-            progress=callbacks.wrap(_ffi.loom_progress_fn, None),
+            progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
         )
         out = (_ffi.loom_ranked * max(1, len(documents)))()
         given = c_texts(list(documents))

@@ -142,22 +142,29 @@ def _change(values: Dict[str, Any]) -> TaskChange:
 
 
 class AdaptationTracker(Handle):
-    """Accuracy by windows of time while tasks change. One thread at a time.
-
-    duration, window: seconds. A window after a change has recovered when its accuracy is at least
-    `threshold` percent. With relative, it is that share of the accuracy before the change.
-    """
+    """Accuracy by windows of time while tasks change. One thread at a time."""
 
     _FREE = "loom_adaptation_free"
 
     def __init__(
         self,
         *,
+        # options: generated from api/options, AdaptationOptions
         duration: float = 15.0,
         window: float = 1.0,
         threshold: float = 50.0,
         relative: bool = False,
+        # end of options
     ) -> None:
+        """The clock begins with start().
+
+        Options, from api/options, AdaptationOptions:
+
+        duration: Length of the run; above 0 seconds.
+        window: Length of a window; above 0 seconds.
+        threshold: Accuracy of a window that has recovered after a change; 0 to 100 percent.
+        relative: The threshold is a share of the accuracy before the change.
+        """
         for name, value in {"duration": duration, "window": window, "threshold": threshold}.items():
             if not value > 0:  # C takes 0 as the default
                 raise ValueError(f"{name} is {value}, must be above 0")

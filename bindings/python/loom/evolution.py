@@ -18,7 +18,7 @@ from ._options import Options
 from .arrays import as_tensor, result
 from .engine import Engine, engine_handle
 from .network import Network, Path
-from .options import NEAT_OPTIONS, ActivationName, NormalizeName
+from .options import NEAT_OPTIONS, ActivationName, BlendLawName, NormalizeName, SpliceModeName
 from .training import Dataset
 
 
@@ -338,33 +338,44 @@ def splice(
     a: Network,
     b: Network,
     *,
-    mode: str = "blend",
     fitness: Optional[Sequence[float]] = None,
-    alpha: Optional[float] = None,
-    split: Optional[float] = None,
+    # options: generated from api/options, SpliceOptions but fitness_a, fitness_b
+    mode: SpliceModeName = "blend",
+    law: BlendLawName = "fitter",
+    alpha: float = 0.5,
+    split: float = 0.5,
     seed: int = 1,
+    # end of options
     original: bool = False,
 ) -> Network:
     """A child: a, with the layers at the same place in b, of the same shapes, crossed.
 
-    mode: blend, point or uniform. fitness: of a and b, higher is better. alpha: blend without
-    fitness, the share of b, 0.5. split: point, the share of a, 0.5. seed: of uniform. original:
-    shares by the formula of the original project.
+    fitness: of a and b, higher is better. original: law="original", as earlier versions call it.
+
+    Options, from api/options, SpliceOptions but fitness_a, fitness_b:
+
+    mode: How weights become those of the child.
+    law: blend: rule of the shares.
+    alpha: blend: share of b if no fitness is set; 0 to 1.
+    split: point: share of a, clamped to 0..1.
+    seed: uniform: seed of the draws.
     """
+    if law not in ("fitter", "original"):
+        raise ValueError(f"there is no law '{law}'; choose from fitter, original")
     options = sized(
         _ffi.loom_splice_options,
         mode=number_of(_ffi.SPLICE_MODE, mode, "mode"),
-        original=original,
+        original=original or law == "original",
+        has_alpha=alpha is not None,
+        alpha=alpha or 0.0,
+        has_split=split is not None,
+        split=split or 0.0,
         has_seed=1,
         seed=seed,
     )
     if fitness is not None:
         options.has_fitness_a = options.has_fitness_b = 1
         options.fitness_a, options.fitness_b = fitness
-    if alpha is not None:
-        options.has_alpha, options.alpha = 1, alpha
-    if split is not None:
-        options.has_split, options.split = 1, split
     return Network(
         handle_from(lib.loom_network_splice, a.handle, b.handle, ctypes.byref(options))
     )

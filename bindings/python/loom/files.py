@@ -25,6 +25,7 @@ from ._library import (
 from .arrays import dtype_number, result
 from .engine import Engine, engine_handle
 from .network import Path
+from .options import MergeMethodName
 
 Work = Callable[[str, int, int], Any]
 
@@ -94,14 +95,22 @@ def convert(
     *,
     dtype: Optional[str] = None,
     rules: Optional[Mapping[str, str]] = None,
+    # options: generated from api/options, ConvertOptions
     per_tensor: bool = False,
     with_weights: bool = False,
     measure: bool = False,
     calibration: Optional[Path] = None,
     calibration_windows: int = 16,
+    for_training: Optional[bool] = None,
+    trainable: Sequence[str] = (),
+    frozen: Sequence[str] = (),
+    open_extent: int = 0,
     allow_nonfinite: bool = False,
     tokenizer: Optional[Path] = None,
     context: int = 2048,
+    shape: str = "",
+    seed: int = 1,
+    # end of options
     progress: Optional[Work] = None,
     note: Optional[Callable[[str], Any]] = None,
     engine: Optional[Engine] = None,
@@ -109,10 +118,31 @@ def convert(
     """A model in another format or number type, by the ending of `output`.
 
     dtype: of the matrices. rules: number types by patterns of parameters; the first that fits
-    decides, before dtype. per_tensor: one scale per matrix. with_weights: .json has the parameters
-    too. measure: what packing cost each parameter. calibration: a text whose tokens decide which
-    values scales keep. tokenizer: makes a language model of a network. progress(work, done, total)
-    stops by returning False. note(text): what the format has no place for.
+    decides, before dtype. progress(work, done, total) stops by returning False. note(text): what
+    the format has no place for.
+
+    Options, from api/options, ConvertOptions:
+
+    per_tensor: One scale per matrix instead of one per row.
+    with_weights: .json: writes the weights too, as base64, not only the description.
+    measure: .entity: fills Converted::tensors.
+    calibration: A text for a language model; the activations of its tokens weight the choice of
+        scales.
+    calibration_windows: Parts of 128 tokens of the calibration text; 1 to 1048576 windows.
+    for_training: False folds batch norms and constant functions of weights of an ONNX or TFLite
+        file into the weights of layers. That predicts faster, but trains other parameters. True
+        keeps them, and does not round values of a quantized TFLite file to its steps. Unset: true
+        for ONNX, false for TFLite.
+    trainable: ONNX: patterns of initializers that train, besides those that docs/onnx.md names.
+    frozen: ONNX: patterns of initializers that do not train; they take precedence.
+    open_extent: ONNX, TFLite: extent of axes that the file leaves open, besides the batch; 0 makes
+        them an error; 0 to 16777216.
+    allow_nonfinite: Accepts weights that are NaN or infinite, or that overflow their type.
+    tokenizer: Makes a language model of a network with the cells of one, such as a decoder of the
+        original: a folder with tokenizer.json, or that file.
+    context: Length that such a model supports; 1 to 16777216 positions.
+    shape: A named shape (smollm2-135m) with random weights in place of the input.
+    seed: Seed of those weights.
     """
     told = _Told(progress, note)
     patterns = _texts([f"{pattern}={kind}" for pattern, kind in (rules or {}).items()])
@@ -130,6 +160,16 @@ def convert(
         allow_nonfinite=allow_nonfinite,
         tokenizer=encoded(tokenizer),
         context=context,
+        has_for_training=for_training is not None,
+        for_training=bool(for_training),
+        trainable=_texts(trainable),
+        trainable_count=len(trainable),
+        frozen=_texts(frozen),
+        frozen_count=len(frozen),
+        open_extent=open_extent,
+        shape=encoded(shape),
+        has_seed=1,
+        seed=seed,
         **told.fields,
     )
     found = told.run(
@@ -148,18 +188,49 @@ def quantize(
     dtype: str,
     *,
     rules: Optional[Mapping[str, str]] = None,
+    # options: generated from api/options, ConvertOptions but measure
     per_tensor: bool = False,
     with_weights: bool = False,
     calibration: Optional[Path] = None,
     calibration_windows: int = 16,
+    for_training: Optional[bool] = None,
+    trainable: Sequence[str] = (),
+    frozen: Sequence[str] = (),
+    open_extent: int = 0,
     allow_nonfinite: bool = False,
     tokenizer: Optional[Path] = None,
     context: int = 2048,
+    shape: str = "",
+    seed: int = 1,
+    # end of options
     progress: Optional[Work] = None,
     note: Optional[Callable[[str], Any]] = None,
     engine: Optional[Engine] = None,
 ) -> Converted:
-    """convert() to a number type, with the error of each packed parameter."""
+    """convert() to a number type, with the error of each packed parameter.
+
+    Options, from api/options, ConvertOptions but measure:
+
+    per_tensor: One scale per matrix instead of one per row.
+    with_weights: .json: writes the weights too, as base64, not only the description.
+    calibration: A text for a language model; the activations of its tokens weight the choice of
+        scales.
+    calibration_windows: Parts of 128 tokens of the calibration text; 1 to 1048576 windows.
+    for_training: False folds batch norms and constant functions of weights of an ONNX or TFLite
+        file into the weights of layers. That predicts faster, but trains other parameters. True
+        keeps them, and does not round values of a quantized TFLite file to its steps. Unset: true
+        for ONNX, false for TFLite.
+    trainable: ONNX: patterns of initializers that train, besides those that docs/onnx.md names.
+    frozen: ONNX: patterns of initializers that do not train; they take precedence.
+    open_extent: ONNX, TFLite: extent of axes that the file leaves open, besides the batch; 0 makes
+        them an error; 0 to 16777216.
+    allow_nonfinite: Accepts weights that are NaN or infinite, or that overflow their type.
+    tokenizer: Makes a language model of a network with the cells of one, such as a decoder of the
+        original: a folder with tokenizer.json, or that file.
+    context: Length that such a model supports; 1 to 16777216 positions.
+    shape: A named shape (smollm2-135m) with random weights in place of the input.
+    seed: Seed of those weights.
+    """
     return convert(
         source,
         output,
@@ -172,7 +243,13 @@ def quantize(
         calibration_windows=calibration_windows,
         allow_nonfinite=allow_nonfinite,
         tokenizer=tokenizer,
+        for_training=for_training,
+        trainable=trainable,
+        frozen=frozen,
+        open_extent=open_extent,
         context=context,
+        shape=shape,
+        seed=seed,
         progress=progress,
         note=note,
         engine=engine,
@@ -305,24 +382,34 @@ def merge(
     models: Sequence[Path],
     output: Path,
     *,
-    method: str = "linear",
     weights: Optional[Sequence[float]] = None,
     densities: Optional[Sequence[float]] = None,
+    lambda_: float = 1.0,
+    # options: generated from api/options, MergeOptions but lambda
+    method: MergeMethodName = "linear",
     base: Optional[Path] = None,
     normalize: Optional[bool] = None,
-    lambda_: float = 1.0,
     t: float = 0.5,
     seed: int = 1,
+    # end of options
     dtype: Optional[str] = None,
     progress: Optional[Work] = None,
     note: Optional[Callable[[str], Any]] = None,
     engine: Optional[Engine] = None,
 ) -> Merged:
-    """Files of one network become a file.
+    """Files of one network become a file, by the methods of mergekit.
 
-    method: linear, slerp, task_arithmetic, ties, dare_linear or dare_ties, as mergekit has them.
-    weights: of the models. densities: share of values that ties and dare keep. base: of task
-    vectors. lambda_: of their sum. t: of slerp. seed: of what dare drops.
+    weights: of the models. densities: share of values that ties and dare keep. lambda_: factor of
+    the sum of task vectors.
+
+    Options, from api/options, MergeOptions but lambda:
+
+    method: How weights become one.
+    base: Base model of task vectors; linear and slerp take none.
+    normalize: Divides by the sum of the weights, unless that is below 1e-8. Unset: true for linear
+        and ties.
+    t: slerp: position on the arc: 0 is the first model, 1 the second; 0 to 1.
+    seed: Seed of the values that dare drops; of the program also those that uniform takes.
     """
     told, count = _Told(progress, note), len(models)
     options = sized(

@@ -291,13 +291,19 @@ class MeshTrainer(Handle):
         self,
         stream: Dataset,
         *,
+        # options: generated from api/options, MeshFitOptions
         epochs: int = 10,
+        # end of options
         on_window: Optional[Callable[[int, int], Any]] = None,
         on_epoch: Optional[Callable[[MeshEpoch], Any]] = None,
     ) -> List[MeshEpoch]:
         """The samples are a stream, one per tick in their order; each epoch begins a new one.
 
         on_window(done, total) and on_epoch(epoch) stop by returning False.
+
+        Options, from api/options, MeshFitOptions:
+
+        epochs: Times that the stream is seen; 1 or more epochs.
         """
         callbacks, told = Callbacks(), []
 

@@ -596,7 +596,8 @@ class Network(Handle):
 
         Options, from api/options, FitOptions and TrainerOptions:
 
-        epochs: Length of the run, with the epochs before a resume; 1 or more epochs.
+        epochs: Times that all samples are seen, with the epochs before a resume. The program
+            chooses it for a table without a network; 1 or more epochs.
         early_stop: Ends the run after so many epochs without a better loss; 0 disables it; 0 or
             more epochs.
         checkpoint: File that is written after each epoch; the previous one is PATH.previous.

@@ -25,6 +25,17 @@ MergeMethodName = Literal[
     "dare_linear",
     "dare_ties",
 ]
+# How the weights of two parents become those of a child.
+SpliceModeName = Literal[
+    "blend",
+    "point",
+    "uniform",
+]
+# The share of b in a blended layer, by both fitness values and the similarity s of their layers.
+BlendLawName = Literal[
+    "fitter",
+    "original",
+]
 # f of y = f(x). gelu is the exact one, with erf.
 ActivationName = Literal[
     "linear",
@@ -41,6 +52,18 @@ ActivationName = Literal[
     "elu",
     "hard_swish",
     "gelu_erf",
+]
+# How the states [T, width] of the T tokens of a text become one vector.
+TextPoolingName = Literal[
+    "mean",
+    "cls",
+    "last",
+    "max",
+    "weighted_mean",
+    "mean_sqrt_len",
+    "none",
+    "weighted-mean",
+    "mean-sqrt-len",
 ]
 # The function that training minimizes; docs/training.md has the formulas.
 LossName = Literal[
@@ -341,6 +364,21 @@ class Augment:
     cutmix: float = 0.0
 
 
+# Parameters that are BeamOptions.
+BEAM_OPTIONS = (
+    "num_beams",
+    "max_tokens",
+    "length_penalty",
+    "early_stopping",
+    "eos_ids",
+    "ignore_eos",
+)
+# Defaults that are not 0.
+BEAM_NONZERO = {
+    "num_beams": 4,
+    "max_tokens": 256,
+    "length_penalty": 1,
+}
 # Parameters that are KMeansOptions.
 KMEANS_OPTIONS = (
     "clusters",
@@ -362,6 +400,7 @@ CONVERT_OPTIONS = (
     "measure",
     "calibration",
     "calibration_windows",
+    "for_training",
     "trainable",
     "frozen",
     "open_extent",
@@ -381,6 +420,7 @@ CONVERT_NONZERO = {
 MERGE_OPTIONS = (
     "method",
     "base",
+    "normalize",
     "lambda",
     "t",
     "seed",
@@ -391,12 +431,41 @@ MERGE_NONZERO = {
     "t": 0.5,
     "seed": 1,
 }
+# Parameters that are SpliceOptions.
+SPLICE_OPTIONS = (
+    "mode",
+    "law",
+    "alpha",
+    "split",
+    "fitness_a",
+    "fitness_b",
+    "seed",
+)
+# Defaults that are not 0.
+SPLICE_NONZERO = {
+    "alpha": 0.5,
+    "split": 0.5,
+    "seed": 1,
+}
 # Parameters that are StackOptions.
 STACK_OPTIONS = (
     "seed",
     "rounds",
     "weight_decay",
 )
+# Parameters that are AdaptationOptions.
+ADAPTATION_OPTIONS = (
+    "duration",
+    "window",
+    "threshold",
+    "relative",
+)
+# Defaults that are not 0.
+ADAPTATION_NONZERO = {
+    "duration": 15,
+    "window": 1,
+    "threshold": 50,
+}
 # Parameters that are NeatOptions.
 NEAT_OPTIONS = (
     "inputs",
@@ -603,6 +672,14 @@ MESH_TRAINER_OPTIONS = (
     "rule_gate",
     "rule_steady",
 )
+# Parameters that are MeshFitOptions.
+MESHFIT_OPTIONS = (
+    "epochs",
+)
+# Defaults that are not 0.
+MESHFIT_NONZERO = {
+    "epochs": 10,
+}
 # Parameters that are TableOptions.
 TABLE_OPTIONS = (
     "target",
@@ -616,6 +693,26 @@ TABLE_OPTIONS = (
     "share",
     "seed",
     "shuffle",
+)
+# Parameters that are EncodeOptions.
+ENCODE_OPTIONS = (
+    "special_tokens",
+    "parse_special_tokens",
+)
+# Parameters that are EmbedOptions.
+EMBED_OPTIONS = (
+    "pooling",
+    "normalize",
+    "prompt_name",
+    "prompt",
+    "max_tokens",
+    "truncate",
+    "dimensions",
+)
+# Parameters that are RerankOptions.
+RERANK_OPTIONS = (
+    "max_tokens",
+    "truncate",
 )
 # Parameters that are TrainerOptions.
 TRAINER_OPTIONS = (

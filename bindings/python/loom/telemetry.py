@@ -5,8 +5,9 @@ with loom.Telemetry(tensorboard="runs/first") as told:
 """
 
 import ctypes
+import inspect
 import json
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _ffi
 from ._library import Callbacks, Handle, check, encoded, handle_from, lib, report, sized
@@ -70,12 +71,22 @@ def _event(kind: Any, values: Dict[str, Any]) -> Any:
     return kind(**values)
 
 
+def begun(function: Callable[..., Any], event: Dict[str, Any]) -> List[Any]:
+    """Arguments of on_begin; functions of earlier versions have no `planned`."""
+    values = list(event.values())
+    try:
+        inspect.signature(function).bind(*values)
+    except (TypeError, ValueError):  # too many arguments, or a function without a signature
+        return values[:2]
+    return values
+
+
 def observers(
     callbacks: Callbacks,
     on_layer: Optional[Callable[[LayerStats], Any]],
     on_pass: Optional[Callable[[LayerPass], Any]],
     on_link: Optional[Callable[[LinkStats], Any]],
-    on_begin: Optional[Callable[[str, int], Any]] = None,
+    on_begin: Optional[Callable[..., Any]] = None,
 ) -> Dict[str, Any]:
     """Fields of loom_fit_options that call these functions."""
     wanted: Dict[str, Optional[Callable[..., Any]]] = {
@@ -88,7 +99,7 @@ def observers(
     def tell(event: bytes, text: bytes) -> Any:
         name = event.decode()
         if name == "begin":
-            return called[name](*json.loads(text).values())
+            return called[name](*begun(called[name], json.loads(text)))
         return called[name](_event(_EVENTS[name], json.loads(text)))
 
     return {

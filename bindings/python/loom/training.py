@@ -508,18 +508,20 @@ class Trainer(Handle):
         on_layer: Optional[Callable[[LayerStats], Any]] = None,
         on_pass: Optional[Callable[[LayerPass], Any]] = None,
         on_link: Optional[Callable[[LinkStats], Any]] = None,
-        on_begin: Optional[Callable[[str, int], Any]] = None,
+        on_begin: Optional[Callable[..., Any]] = None,
         telemetry: Optional[Telemetry] = None,
     ) -> History:
         """on_batch(done, steps, loss), on_epoch(epoch) and on_validation(done, total) stop the
         training by returning False, which raises CancelledError; the weights so far stay. So do
         on_layer and on_link, called for each layer after an epoch, and on_pass, in every batch;
-        give these to the first fit() of a trainer. on_begin(path, epochs) gets the checkpoint that
-        the run continues from, and its epochs.
+        give these to the first fit() of a trainer. on_begin(path, epochs, planned) gets the
+        checkpoint that the run continues from, and its epochs. planned: the epochs that this run
+        was planned for if they differ from `epochs`, so that the schedule is a new one; else 0.
 
         Options, from api/options, FitOptions:
 
-        epochs: Length of the run, with the epochs before a resume; 1 or more epochs.
+        epochs: Times that all samples are seen, with the epochs before a resume. The program
+            chooses it for a table without a network; 1 or more epochs.
         early_stop: Ends the run after so many epochs without a better loss; 0 disables it; 0 or
             more epochs.
         checkpoint: File that is written after each epoch; the previous one is PATH.previous.

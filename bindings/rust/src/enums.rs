@@ -750,16 +750,20 @@ impl Default for ReplyKind {
 #[repr(i32)]
 pub enum Pooling {
     Model = 0,
+    /// mean of all states
     Mean = 1,
-    /// the first
+    /// the first state (CLS of an encoder)
     Cls = 2,
+    /// the last state
     Last = 3,
     /// the largest of each value
     Max = 4,
-    /// by place
+    /// mean, weighted by position (1, 2, ...)
     WeightedMean = 5,
-    /// their sum over the root of their number
+    /// sum of the states / sqrt(T)
     MeanSqrtLen = 6,
+    /// one vector per token
+    None = 7,
 }
 
 impl Pooling {
@@ -773,6 +777,7 @@ impl Pooling {
             4 => Some(Self::Max),
             5 => Some(Self::WeightedMean),
             6 => Some(Self::MeanSqrtLen),
+            7 => Some(Self::None),
             _ => None,
         }
     }
@@ -824,11 +829,11 @@ impl Default for DnaMode {
 #[non_exhaustive]
 #[repr(i32)]
 pub enum SpliceMode {
-    /// shares of both
+    /// a weight is (1 - share) of a's + share of b's
     Blend = 0,
-    /// the first ones from a, the others from b
+    /// the first part of each layer's weights from a, the rest from b
     Point = 1,
-    /// each from one of the two
+    /// each weight from one of the two
     Uniform = 2,
 }
 

@@ -296,16 +296,20 @@ pub const LOOM_REPLY_ARGUMENTS: loom_reply_kind = 3;
 /// How the states of the tokens of a text become one vector. MODEL: as the model's files say.
 pub type loom_pooling = i32;
 pub const LOOM_POOLING_MODEL: loom_pooling = 0;
+/// mean of all states
 pub const LOOM_POOLING_MEAN: loom_pooling = 1;
-/// the first
+/// the first state (CLS of an encoder)
 pub const LOOM_POOLING_CLS: loom_pooling = 2;
+/// the last state
 pub const LOOM_POOLING_LAST: loom_pooling = 3;
 /// the largest of each value
 pub const LOOM_POOLING_MAX: loom_pooling = 4;
-/// by place
+/// mean, weighted by position (1, 2, ...)
 pub const LOOM_POOLING_WEIGHTED_MEAN: loom_pooling = 5;
-/// their sum over the root of their number
+/// sum of the states / sqrt(T)
 pub const LOOM_POOLING_MEAN_SQRT_LEN: loom_pooling = 6;
+/// one vector per token
+pub const LOOM_POOLING_NONE: loom_pooling = 7;
 
 /// When two cells can be alike at all. STRICT asks for equal number types too.
 pub type loom_dna_mode = i32;
@@ -319,11 +323,11 @@ pub const LOOM_DNA_PERMUTATION: loom_dna_mode = 3;
 
 /// How the weights of two parents become those of a child.
 pub type loom_splice_mode = i32;
-/// shares of both
+/// a weight is (1 - share) of a's + share of b's
 pub const LOOM_SPLICE_BLEND: loom_splice_mode = 0;
-/// the first ones from a, the others from b
+/// the first part of each layer's weights from a, the rest from b
 pub const LOOM_SPLICE_POINT: loom_splice_mode = 1;
-/// each from one of the two
+/// each weight from one of the two
 pub const LOOM_SPLICE_UNIFORM: loom_splice_mode = 2;
 
 /// How far two points are from each other.
@@ -1387,7 +1391,8 @@ pub type loom_observer_fn = Option<unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct loom_fit_options {
     pub struct_size: u32,
-    /// Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10.
+    /// Times that all samples are seen, with the epochs before a resume. The program chooses it for
+    /// a table without a network; 1 or more epochs. 0: 10.
     pub epochs: i64,
     /// Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs.
     pub early_stop: i64,
@@ -2138,6 +2143,34 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_generation_info, accepted) == 64);
 };
 
+/// How a text becomes tokens.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_encode_options {
+    pub struct_size: u32,
+    /// The opposite of `add_special_tokens`. Adds the tokens around a text (such as BOS).
+    pub no_special_tokens: i32,
+    /// The opposite of `parse_special_tokens`. Text that spells a special token becomes that token.
+    pub plain: i32,
+}
+
+impl Default for loom_encode_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_encode_options>() == 12);
+    assert!(core::mem::offset_of!(loom_encode_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_encode_options, no_special_tokens) == 4);
+    assert!(core::mem::offset_of!(loom_encode_options, plain) == 8);
+};
+
 /// The position and the memory of a session.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -2244,17 +2277,19 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_beam_options {
     pub struct_size: u32,
-    /// 1 to 64; 0 means 4
+    /// Number of beams; 1 to 64. 0: 4.
     pub num_beams: i64,
-    /// 0 means 256
+    /// Largest length of a text; 0 or more tokens. 0: 256.
     pub max_tokens: i64,
     /// 1: `length_penalty` counts
     pub has_length_penalty: i32,
-    /// a score is the sum of log-probabilities / tokens^length_penalty; unset: 1
+    /// The score of a text of n tokens is the sum of its log-probabilities / n^length_penalty.
+    /// Above 0 favours long texts, below 0 short ones. Unset: 1.
     pub length_penalty: f64,
-    /// 1: ends as soon as num_beams texts have ended
+    /// Ends as soon as num_beams texts have ended. Else it ends when no running text has a better
+    /// score, at its length so far, than the worst of those.
     pub early_stopping: i32,
-    /// 1: the token that ends a text does not end it
+    /// A token that ends a text does not end it.
     pub ignore_eos: i32,
     /// tokens that end a text, \[eos_count\]; null: those of the model
     pub eos_ids: *const i32,
@@ -2340,20 +2375,25 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_embed_options {
     pub struct_size: u32,
+    /// How a text becomes a vector. Unset: the setting of the model's sentence-transformers files,
+    /// or else mean.
     pub pooling: loom_pooling,
-    /// 1: `normalize` counts; unset: as the model's files say, or else 1
+    /// 1: `normalize` counts
     pub has_normalize: i32,
-    /// 1: vectors of length 1
+    /// Scales vectors to length 1. Unset: the setting of those files, or else true.
     pub normalize: i32,
-    /// 1: a text too long is an error; else it loses its end
+    /// The opposite of `truncate`. Truncates longer texts at their end; else they are an error.
     pub no_truncate: i32,
-    /// a prompt of the model by its name; null: its default one
+    /// Name of a prompt of the model (query, passage) to prepend to each text; empty means its
+    /// default prompt, if it has one.
     pub prompt_name: *const c_char,
-    /// a prompt as text, in its place; null: none
+    /// A text to prepend to each text. Unset: the prompt of the model.
     pub prompt: *const c_char,
-    /// of a text; 0 means the limit of the model
+    /// Largest length of a text, special tokens included; 0 is the limit of the model; 0 to
+    /// 16777216 tokens.
     pub max_tokens: i64,
-    /// the first so many values of each vector; 0 means all
+    /// Length of the beginning of each vector to keep, normalized again with normalize; 0 is all.
+    /// For models that were trained for it (Matryoshka representations); 0 to 16777216 values.
     pub dimensions: i64,
     /// texts done and in all; null: none
     pub progress: loom_progress_fn,
@@ -2391,9 +2431,10 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_rerank_options {
     pub struct_size: u32,
-    /// of query and document together; 0 means the limit of the model
+    /// Largest length of query and document together; 0 is the limit of the model; 0 to 16777216
+    /// tokens.
     pub max_tokens: i64,
-    /// 1: a pair too long is an error; else the longer text loses its end
+    /// The opposite of `truncate`. Cuts the end of the longer text; else a longer pair is an error.
     pub no_truncate: i32,
     /// documents done and in all; null: none
     pub progress: loom_progress_fn,
@@ -2535,13 +2576,13 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_adaptation_options {
     pub struct_size: u32,
-    /// seconds; 0 means 15
+    /// Length of the run; above 0 seconds. 0: 15.
     pub duration: f64,
-    /// seconds; 0 means 1
+    /// Length of a window; above 0 seconds. 0: 1.
     pub window: f64,
-    /// accuracy in percent of a window that has recovered; 0 means 50
+    /// Accuracy of a window that has recovered after a change; 0 to 100 percent. 0: 50.
     pub threshold: f64,
-    /// 1: `threshold` is that share of the accuracy before the change
+    /// The threshold is a share of the accuracy before the change.
     pub relative: i32,
 }
 
@@ -2759,27 +2800,30 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_splice_options {
     pub struct_size: u32,
+    /// How weights become those of the child.
     pub mode: loom_splice_mode,
     /// 1: shares by the formula of the original project
     pub original: i32,
     /// 1: `alpha` counts
     pub has_alpha: i32,
-    /// BLEND without fitness: the share of b; unset: 0.5
+    /// blend: share of b if no fitness is set; 0 to 1. Unset: 0.5.
     pub alpha: f64,
     /// 1: `split` counts
     pub has_split: i32,
-    /// POINT: the share of a; unset: 0.5
+    /// point: share of a, clamped to 0..1. Unset: 0.5.
     pub split: f64,
     /// 1: `fitness_a` counts
     pub has_fitness_a: i32,
-    /// higher is better; give both or none
+    /// Fitness of a; higher is better. Set both or none. With uniform, a weight is a's with
+    /// probability 1 - w, with w as in BlendLaw.
     pub fitness_a: f64,
     /// 1: `fitness_b` counts
     pub has_fitness_b: i32,
+    /// Fitness of b.
     pub fitness_b: f64,
     /// 1: `seed` counts
     pub has_seed: i32,
-    /// of UNIFORM; unset: 1
+    /// uniform: seed of the draws. Unset: 1.
     pub seed: u64,
 }
 
@@ -3010,7 +3054,7 @@ pub type loom_mesh_epoch_fn = Option<unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct loom_mesh_fit_options {
     pub struct_size: u32,
-    /// 0 means 10
+    /// Times that the stream is seen; 1 or more epochs. 0: 10.
     pub epochs: i64,
     /// windows done and in all; null: none
     pub on_window: loom_progress_fn,
@@ -3124,21 +3168,22 @@ pub struct loom_convert_options {
     /// \[rules_count\], PATTERN=DTYPE; the first that fits decides
     pub rules: *const *const c_char,
     pub rules_count: i64,
-    /// 1: one scale per matrix, not per row
+    /// One scale per matrix instead of one per row.
     pub per_tensor: i32,
-    /// 1: .json has the parameters too
+    /// .json: writes the weights too, as base64, not only the description.
     pub with_weights: i32,
-    /// 1, for .entity: what packing cost each parameter
+    /// .entity: fills Converted::tensors.
     pub measure: i32,
-    /// text whose tokens decide which values scales keep; null: none
+    /// A text for a language model; the activations of its tokens weight the choice of scales.
     pub calibration: *const c_char,
-    /// of 128 tokens; 0 means 16
+    /// Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16.
     pub calibration_windows: i64,
-    /// 1: weights that are NaN or infinite are not an error
+    /// Accepts weights that are NaN or infinite, or that overflow their type.
     pub allow_nonfinite: i32,
-    /// folder or file that makes a language model of a network; null: none
+    /// Makes a language model of a network with the cells of one, such as a decoder of the
+    /// original: a folder with tokenizer.json, or that file.
     pub tokenizer: *const c_char,
-    /// positions of such a model; 0 means 2048
+    /// Length that such a model supports; 1 to 16777216 positions. 0: 2048.
     pub context: i64,
     /// null: none
     pub progress: loom_work_fn,
@@ -3146,6 +3191,28 @@ pub struct loom_convert_options {
     pub note: loom_note_fn,
     /// handed to these
     pub user: *mut c_void,
+    /// 1: `for_training` counts
+    pub has_for_training: i32,
+    /// False folds batch norms and constant functions of weights of an ONNX or TFLite file into the
+    /// weights of layers. That predicts faster, but trains other parameters. True keeps them, and
+    /// does not round values of a quantized TFLite file to its steps. Unset: true for ONNX, false
+    /// for TFLite.
+    pub for_training: i32,
+    /// ONNX: patterns of initializers that train, besides those that docs/onnx.md names.
+    pub trainable: *const *const c_char,
+    pub trainable_count: i64,
+    /// ONNX: patterns of initializers that do not train; they take precedence.
+    pub frozen: *const *const c_char,
+    pub frozen_count: i64,
+    /// ONNX, TFLite: extent of axes that the file leaves open, besides the batch; 0 makes them an
+    /// error; 0 to 16777216.
+    pub open_extent: i64,
+    /// A named shape (smollm2-135m) with random weights in place of the input.
+    pub shape: *const c_char,
+    /// 1: `seed` counts
+    pub has_seed: i32,
+    /// Seed of those weights. Unset: 1.
+    pub seed: u64,
 }
 
 impl Default for loom_convert_options {
@@ -3159,7 +3226,7 @@ impl Default for loom_convert_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_convert_options>() == 112);
+    assert!(core::mem::size_of::<loom_convert_options>() == 184);
     assert!(core::mem::offset_of!(loom_convert_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_convert_options, has_dtype) == 4);
     assert!(core::mem::offset_of!(loom_convert_options, dtype) == 8);
@@ -3176,6 +3243,16 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_convert_options, progress) == 88);
     assert!(core::mem::offset_of!(loom_convert_options, note) == 96);
     assert!(core::mem::offset_of!(loom_convert_options, user) == 104);
+    assert!(core::mem::offset_of!(loom_convert_options, has_for_training) == 112);
+    assert!(core::mem::offset_of!(loom_convert_options, for_training) == 116);
+    assert!(core::mem::offset_of!(loom_convert_options, trainable) == 120);
+    assert!(core::mem::offset_of!(loom_convert_options, trainable_count) == 128);
+    assert!(core::mem::offset_of!(loom_convert_options, frozen) == 136);
+    assert!(core::mem::offset_of!(loom_convert_options, frozen_count) == 144);
+    assert!(core::mem::offset_of!(loom_convert_options, open_extent) == 152);
+    assert!(core::mem::offset_of!(loom_convert_options, shape) == 160);
+    assert!(core::mem::offset_of!(loom_convert_options, has_seed) == 168);
+    assert!(core::mem::offset_of!(loom_convert_options, seed) == 176);
 };
 
 /// How models become one. Texts are borrowed during the call.
@@ -3185,7 +3262,7 @@ pub struct loom_merge_options {
     pub struct_size: u32,
     /// linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear
     pub method: *const c_char,
-    /// model of task vectors; null: none
+    /// Base model of task vectors; linear and slerp take none.
     pub base: *const c_char,
     /// \[count\], of the models; null: 1 each
     pub weights: *const f64,
@@ -3193,19 +3270,20 @@ pub struct loom_merge_options {
     pub densities: *const f64,
     /// 1: `normalize` counts
     pub has_normalize: i32,
-    /// 1: divide by the sum of the weights; unset: of linear and ties
+    /// Divides by the sum of the weights, unless that is below 1e-8. Unset: true for linear and
+    /// ties.
     pub normalize: i32,
     /// 1: `lambda` counts
     pub has_lambda: i32,
-    /// of the sum of task vectors; unset: 1
+    /// Factor of the sum of task vectors. Unset: 1.
     pub lambda: f64,
     /// 1: `t` counts
     pub has_t: i32,
-    /// of slerp, 0 to 1; unset: 0.5
+    /// slerp: position on the arc: 0 is the first model, 1 the second; 0 to 1. Unset: 0.5.
     pub t: f64,
     /// 1: `seed` counts
     pub has_seed: i32,
-    /// of what dare drops; unset: 1
+    /// Seed of the values that dare drops; of the program also those that uniform takes. Unset: 1.
     pub seed: u64,
     /// 1: `dtype` counts
     pub has_dtype: i32,
@@ -3904,6 +3982,12 @@ extern "C" {
         i32, count: *mut i64
     ) -> loom_status;
 
+    /// loom_tokenizer_encode() with options. `*ids` is transferred: loom_free().
+    pub fn loom_tokenizer_encode_with(
+        tokenizer: *const loom_tokenizer, text: *const c_char, options: *const loom_encode_options,
+        ids: *mut *mut i32, count: *mut i64
+    ) -> loom_status;
+
     /// Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id without a
     /// token).
     pub fn loom_tokenizer_decode(
@@ -4179,8 +4263,10 @@ extern "C" {
     pub fn loom_reply_parser_free(parser: *mut loom_reply_parser);
 
     /// Vectors float32 \[count, dimensions\], in the order of the texts; other texts do not change
-    /// the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
-    /// out_of_range (a text too long with no_truncate), cancelled.
+    /// the bits of a text. With LOOM_POOLING_NONE a vector per token of one text, \[tokens,
+    /// dimensions\]. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+    /// out_of_range (a text too long with no_truncate), invalid_argument (several texts with
+    /// LOOM_POOLING_NONE), cancelled.
     pub fn loom_model_embed(
         model: *const loom_model, texts: *const *const c_char, count: i64, options: *const
         loom_embed_options, out: *mut *mut loom_array

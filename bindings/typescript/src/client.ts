@@ -198,6 +198,25 @@ export class Session extends Closable {
   reset(): Promise<void> {
     return this.link.ask("sessionReset", [this.handle]);
   }
+  /** With `lengths`: the steps of each sample of the next run; the rest of its inputs is padding. */
+  setLengths(lengths: readonly number[]): Promise<void> {
+    return this.link.ask("sessionSetLengths", [this.handle, lengths]);
+  }
+  /** Stateful: what the next call begins with. */
+  states(): Promise<Tensor[]> {
+    return this.link.ask("sessionStates", [this.handle]);
+  }
+  setStates(states: readonly Tensor[]): Promise<void> {
+    return this.link.ask("sessionSetStates", [this.handle, states]);
+  }
+  /** Stateful: steps that the caches have. */
+  position(): Promise<number> {
+    return this.link.ask("sessionPosition", [this.handle]);
+  }
+  /** Memory of activations and states. */
+  bytes(): Promise<number> {
+    return this.link.ask("sessionBytes", [this.handle]);
+  }
 }
 
 // ---- training -------------------------------------------------------------------------------------
@@ -257,6 +276,10 @@ export class Trainer extends Closable {
     } finally {
       leaving.abort();
     }
+  }
+  /** Memory in use; 0 before the first samples. */
+  bytes(): Promise<number> {
+    return this.link.ask("trainerBytes", [this.handle]);
   }
   /** One step on a batch of your own. */
   step(x: Tensor, y: Tensor, rate: number | null = null): Promise<ffi.StepReport> {
@@ -380,6 +403,20 @@ export class LLM extends Closable {
     checkOptions(options, decodeNames);
     return this.link.ask("modelDetokenize", [this.handle, ids(tokens), options.skipSpecial ?? true]);
   }
+  /** Vectors [texts, dimensions]; with pooling "none" of one text [tokens, dimensions]. */
+  async embed(texts: readonly string[], options: ffi.EmbedOptions = {}): Promise<Tensor> {
+    checkOptions(options, ffi.embedOptions);
+    return this.link.ask("modelEmbed", [this.handle, texts, options]);
+  }
+  /** The documents by how well they answer the query, best first. */
+  async rerank(query: string, documents: readonly string[], options: ffi.RerankOptions = {}): Promise<ffi.Ranked[]> {
+    checkOptions(options, ffi.rerankOptions);
+    return this.link.ask("modelRerank", [this.handle, query, documents, options]);
+  }
+  /** The form of calls of tools in replies of this model; "" if it has none. */
+  toolFormat(): Promise<string> {
+    return this.link.ask("modelToolFormat", [this.handle]);
+  }
   /** Logits [vocab] after the last of these tokens. */
   logits(tokens: ArrayLike<number>): Promise<Float32Array> {
     return this.link.ask("modelLogits", [this.handle, ids(tokens)]);
@@ -395,6 +432,14 @@ export class Tokenizer extends Closable {
   async decode(tokens: ArrayLike<number>, options: DecodeOptions = {}): Promise<string> {
     checkOptions(options, decodeNames);
     return this.link.ask("tokenizerDecode", [this.handle, ids(tokens), options.skipSpecial ?? true]);
+  }
+  /** Ids of the special tokens, ascending. */
+  specialTokens(): Promise<Int32Array> {
+    return this.link.ask("tokenizerSpecial", [this.handle]);
+  }
+  /** The id of a token as the vocabulary writes it. Errors: "not_found". */
+  tokenId(token: string): Promise<number> {
+    return this.link.ask("tokenizerId", [this.handle, token]);
   }
   /** The highest id and one more. */
   vocabSize(): Promise<number> {

@@ -185,6 +185,7 @@ export const Pooling = {
   max: 4,
   weighted_mean: 5,
   mean_sqrt_len: 6,
+  none: 7,
 } as const;
 export type Pooling = keyof typeof Pooling;
 
@@ -744,7 +745,7 @@ export const loom_fit_options = {
 
 /** Texts are borrowed during the call. */
 export interface FitOptions {
-  /** Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10. */
+  /** Times that all samples are seen, with the epochs before a resume. The program chooses it for a table without a network; 1 or more epochs. 0: 10. */
   epochs?: number;
   /** Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs. */
   earlyStop?: number;
@@ -1271,6 +1272,27 @@ export interface GenerationInfo {
   accepted: number;
 }
 
+/** How a text becomes tokens. */
+export const loom_encode_options = {
+  name: "loom_encode_options", size: 12, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    no_special_tokens: [4, "bool"],
+    plain: [8, "bool"],
+  },
+} as const;
+
+/** How a text becomes tokens. */
+export interface EncodeOptions {
+  /** The opposite of `add_special_tokens`. Adds the tokens around a text (such as BOS). */
+  noSpecialTokens?: boolean;
+  /** The opposite of `parse_special_tokens`. Text that spells a special token becomes that token. */
+  plain?: boolean;
+}
+export const encodeOptions: readonly string[] = [
+  "noSpecialTokens", "plain"
+];
+
 /** The position and the memory of a session. */
 export const loom_model_session_info = {
   name: "loom_model_session_info", size: 48, sized: true,
@@ -1362,15 +1384,15 @@ export const loom_beam_options = {
 
 /** How beam search chooses. Lists are borrowed during the call. */
 export interface BeamOptions {
-  /** 1 to 64; 0 means 4 */
+  /** Number of beams; 1 to 64. 0: 4. */
   numBeams?: number;
-  /** 0 means 256 */
+  /** Largest length of a text; 0 or more tokens. 0: 256. */
   maxTokens?: number;
-  /** a score is the sum of log-probabilities / tokens^length_penalty; unset: 1 */
+  /** The score of a text of n tokens is the sum of its log-probabilities / n^length_penalty. Above 0 favours long texts, below 0 short ones. Unset: 1. */
   lengthPenalty?: number;
-  /** 1: ends as soon as num_beams texts have ended */
+  /** Ends as soon as num_beams texts have ended. Else it ends when no running text has a better score, at its length so far, than the worst of those. */
   earlyStopping?: boolean;
-  /** 1: the token that ends a text does not end it */
+  /** A token that ends a text does not end it. */
   ignoreEos?: boolean;
   /** tokens that end a text, [eos_count]; null: those of the model */
   eosIds?: readonly number[];
@@ -1429,18 +1451,19 @@ export const loom_embed_options = {
 
 /** Texts are borrowed during the call. */
 export interface EmbedOptions {
+  /** How a text becomes a vector. Unset: the setting of the model's sentence-transformers files, or else mean. */
   pooling?: Pooling;
-  /** 1: vectors of length 1 */
+  /** Scales vectors to length 1. Unset: the setting of those files, or else true. */
   normalize?: boolean;
-  /** 1: a text too long is an error; else it loses its end */
+  /** The opposite of `truncate`. Truncates longer texts at their end; else they are an error. */
   noTruncate?: boolean;
-  /** a prompt of the model by its name; null: its default one */
+  /** Name of a prompt of the model (query, passage) to prepend to each text; empty means its default prompt, if it has one. */
   promptName?: string;
-  /** a prompt as text, in its place; null: none */
+  /** A text to prepend to each text. Unset: the prompt of the model. */
   prompt?: string;
-  /** of a text; 0 means the limit of the model */
+  /** Largest length of a text, special tokens included; 0 is the limit of the model; 0 to 16777216 tokens. */
   maxTokens?: number;
-  /** the first so many values of each vector; 0 means all */
+  /** Length of the beginning of each vector to keep, normalized again with normalize; 0 is all. For models that were trained for it (Matryoshka representations); 0 to 16777216 values. */
   dimensions?: number;
 }
 export const embedOptions: readonly string[] = [
@@ -1461,9 +1484,9 @@ export const loom_rerank_options = {
 
 /** How documents are read. */
 export interface RerankOptions {
-  /** of query and document together; 0 means the limit of the model */
+  /** Largest length of query and document together; 0 is the limit of the model; 0 to 16777216 tokens. */
   maxTokens?: number;
-  /** 1: a pair too long is an error; else the longer text loses its end */
+  /** The opposite of `truncate`. Cuts the end of the longer text; else a longer pair is an error. */
   noTruncate?: boolean;
 }
 export const rerankOptions: readonly string[] = [
@@ -1567,13 +1590,13 @@ export const loom_adaptation_options = {
 
 /** Windows, and when one has recovered. */
 export interface AdaptationOptions {
-  /** seconds; 0 means 15 */
+  /** Length of the run; above 0 seconds. 0: 15. */
   duration?: number;
-  /** seconds; 0 means 1 */
+  /** Length of a window; above 0 seconds. 0: 1. */
   window?: number;
-  /** accuracy in percent of a window that has recovered; 0 means 50 */
+  /** Accuracy of a window that has recovered after a change; 0 to 100 percent. 0: 50. */
   threshold?: number;
-  /** 1: `threshold` is that share of the accuracy before the change */
+  /** The threshold is a share of the accuracy before the change. */
   relative?: boolean;
 }
 export const adaptationOptions: readonly string[] = [
@@ -1750,17 +1773,19 @@ export const loom_splice_options = {
 
 /** How two networks are crossed. */
 export interface SpliceOptions {
+  /** How weights become those of the child. */
   mode?: SpliceMode;
   /** 1: shares by the formula of the original project */
   original?: boolean;
-  /** BLEND without fitness: the share of b; unset: 0.5 */
+  /** blend: share of b if no fitness is set; 0 to 1. Unset: 0.5. */
   alpha?: number;
-  /** POINT: the share of a; unset: 0.5 */
+  /** point: share of a, clamped to 0..1. Unset: 0.5. */
   split?: number;
-  /** higher is better; give both or none */
+  /** Fitness of a; higher is better. Set both or none. With uniform, a weight is a's with probability 1 - w, with w as in BlendLaw. */
   fitnessA?: number;
+  /** Fitness of b. */
   fitnessB?: number;
-  /** of UNIFORM; unset: 1 */
+  /** uniform: seed of the draws. Unset: 1. */
   seed?: number | bigint;
 }
 export const spliceOptions: readonly string[] = [
@@ -1917,7 +1942,7 @@ export const loom_mesh_fit_options = {
 
 /** How a mesh is trained. */
 export interface MeshFitOptions {
-  /** 0 means 10 */
+  /** Times that the stream is seen; 1 or more epochs. 0: 10. */
   epochs?: number;
 }
 export const meshFitOptions: readonly string[] = [
@@ -1964,7 +1989,7 @@ export const kmeansOptions: readonly string[] = [
 
 /** How a model is written in another format or number type. Texts are borrowed during the call. */
 export const loom_convert_options = {
-  name: "loom_convert_options", size: 80, sized: true,
+  name: "loom_convert_options", size: 136, sized: true,
   fields: {
     struct_size: [0, "u32"],
     has_dtype: [4, "bool"],
@@ -1982,6 +2007,16 @@ export const loom_convert_options = {
     progress: [64, "callback"],
     note: [68, "callback"],
     user: [72, "pointer"],
+    has_for_training: [76, "bool"],
+    for_training: [80, "bool"],
+    trainable: [84, "text list"],
+    trainable_count: [88, "i64"],
+    frozen: [96, "text list"],
+    frozen_count: [104, "i64"],
+    open_extent: [112, "i64"],
+    shape: [120, "text"],
+    has_seed: [124, "bool"],
+    seed: [128, "u64"],
   },
 } as const;
 
@@ -1991,26 +2026,39 @@ export interface ConvertOptions {
   dtype?: Dtype;
   /** [rules_count], PATTERN=DTYPE; the first that fits decides */
   rules?: readonly string[];
-  /** 1: one scale per matrix, not per row */
+  /** One scale per matrix instead of one per row. */
   perTensor?: boolean;
-  /** 1: .json has the parameters too */
+  /** .json: writes the weights too, as base64, not only the description. */
   withWeights?: boolean;
-  /** 1, for .entity: what packing cost each parameter */
+  /** .entity: fills Converted::tensors. */
   measure?: boolean;
-  /** text whose tokens decide which values scales keep; null: none */
+  /** A text for a language model; the activations of its tokens weight the choice of scales. */
   calibration?: string;
-  /** of 128 tokens; 0 means 16 */
+  /** Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16. */
   calibrationWindows?: number;
-  /** 1: weights that are NaN or infinite are not an error */
+  /** Accepts weights that are NaN or infinite, or that overflow their type. */
   allowNonfinite?: boolean;
-  /** folder or file that makes a language model of a network; null: none */
+  /** Makes a language model of a network with the cells of one, such as a decoder of the original: a folder with tokenizer.json, or that file. */
   tokenizer?: string;
-  /** positions of such a model; 0 means 2048 */
+  /** Length that such a model supports; 1 to 16777216 positions. 0: 2048. */
   context?: number;
+  /** False folds batch norms and constant functions of weights of an ONNX or TFLite file into the weights of layers. That predicts faster, but trains other parameters. True keeps them, and does not round values of a quantized TFLite file to its steps. Unset: true for ONNX, false for TFLite. */
+  forTraining?: boolean;
+  /** ONNX: patterns of initializers that train, besides those that docs/onnx.md names. */
+  trainable?: readonly string[];
+  /** ONNX: patterns of initializers that do not train; they take precedence. */
+  frozen?: readonly string[];
+  /** ONNX, TFLite: extent of axes that the file leaves open, besides the batch; 0 makes them an error; 0 to 16777216. */
+  openExtent?: number;
+  /** A named shape (smollm2-135m) with random weights in place of the input. */
+  shape?: string;
+  /** Seed of those weights. Unset: 1. */
+  seed?: number | bigint;
 }
 export const convertOptions: readonly string[] = [
   "dtype", "rules", "perTensor", "withWeights", "measure", "calibration", "calibrationWindows",
-  "allowNonfinite", "tokenizer", "context"
+  "allowNonfinite", "tokenizer", "context", "forTraining", "trainable", "frozen", "openExtent",
+  "shape", "seed"
 ];
 
 /** How models become one. Texts are borrowed during the call. */
@@ -2042,15 +2090,15 @@ export const loom_merge_options = {
 export interface MergeOptions {
   /** linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear */
   method?: string;
-  /** model of task vectors; null: none */
+  /** Base model of task vectors; linear and slerp take none. */
   base?: string;
-  /** 1: divide by the sum of the weights; unset: of linear and ties */
+  /** Divides by the sum of the weights, unless that is below 1e-8. Unset: true for linear and ties. */
   normalize?: boolean;
-  /** of the sum of task vectors; unset: 1 */
+  /** Factor of the sum of task vectors. Unset: 1. */
   lambda?: number;
-  /** of slerp, 0 to 1; unset: 0.5 */
+  /** slerp: position on the arc: 0 is the first model, 1 the second; 0 to 1. Unset: 0.5. */
   t?: number;
-  /** of what dare drops; unset: 1 */
+  /** Seed of the values that dare drops; of the program also those that uniform takes. Unset: 1. */
   seed?: number | bigint;
   /** of the matrices of the output; unset: as the first model stores them */
   dtype?: Dtype;
@@ -2323,6 +2371,8 @@ export interface Functions {
   loom_tokenizer_free(tokenizer: number): void;
   /** Ids of a text; special_tokens 1 adds the tokens around a text. `*ids` is transferred: loom_free(). */
   loom_tokenizer_encode(tokenizer: number, text: number, special_tokens: number, ids: number, count: number): number;
+  /** loom_tokenizer_encode() with options. `*ids` is transferred: loom_free(). */
+  loom_tokenizer_encode_with(tokenizer: number, text: number, options: number, ids: number, count: number): number;
   /** Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id without a token). */
   loom_tokenizer_decode(tokenizer: number, ids: number, count: bigint, skip_special: number, out: number): number;
   /** The highest id and one more. */
@@ -2417,7 +2467,7 @@ export interface Functions {
   loom_reply_parser_problem(parser: number, call: number, out: number): number;
   /** Null is fine. */
   loom_reply_parser_free(parser: number): void;
-  /** Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text too long with no_truncate), cancelled. */
+  /** Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the bits of a text. With LOOM_POOLING_NONE a vector per token of one text, [tokens, dimensions]. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text too long with no_truncate), invalid_argument (several texts with LOOM_POOLING_NONE), cancelled. */
   loom_model_embed(model: number, texts: number, count: bigint, options: number, out: number): number;
   /** Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed. Errors: unsupported (a model whose head is not one score), those of loom_model_embed(). */
   loom_model_rerank(model: number, query: number, documents: number, count: bigint, options: number, out: number): number;

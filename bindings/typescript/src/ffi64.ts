@@ -34,6 +34,7 @@ export const places: Readonly<Record<string, readonly number[]>> = {
   loom_token_bias: [8, 0, 4],
   loom_generate_options: [336, 0, 8, 16, 20, 24, 28, 32, 40, 44, 48, 56, 64, 72, 80, 84, 88, 92, 96, 104, 112, 120, 124, 128, 136, 140, 144, 152, 160, 168, 172, 176, 180, 184, 188, 192, 200, 208, 212, 216, 224, 232, 240, 244, 248, 252, 256, 264, 272, 280, 288, 292, 296, 304, 312, 316, 320, 328],
   loom_generation_info: [72, 0, 4, 8, 16, 24, 32, 40, 48, 56, 64],
+  loom_encode_options: [12, 0, 4, 8],
   loom_model_session_info: [48, 0, 8, 16, 24, 32, 40],
   loom_perplexity_options: [40, 0, 8, 16, 24, 32],
   loom_perplexity: [32, 0, 8, 16, 24],
@@ -58,7 +59,7 @@ export const places: Readonly<Record<string, readonly number[]>> = {
   loom_mesh_fit_options: [40, 0, 8, 16, 24, 32],
   loom_kmeans_report: [32, 0, 8, 16, 24],
   loom_kmeans_options: [40, 0, 8, 16, 24, 32],
-  loom_convert_options: [112, 0, 4, 8, 16, 24, 32, 36, 40, 48, 56, 64, 72, 80, 88, 96, 104],
+  loom_convert_options: [184, 0, 4, 8, 16, 24, 32, 36, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 116, 120, 128, 136, 144, 152, 160, 168, 176],
   loom_merge_options: [128, 0, 8, 16, 24, 32, 40, 44, 48, 56, 64, 72, 80, 88, 96, 100, 104, 112, 120],
 };
 
@@ -183,6 +184,7 @@ export const addresses: Readonly<Record<string, string>> = {
   loom_tokenizer_load_memory: "aa-aa-",
   loom_tokenizer_free: "a-",
   loom_tokenizer_encode: "aa-aa-",
+  loom_tokenizer_encode_with: "aaaaa-",
   loom_tokenizer_decode: "aa--a-",
   loom_tokenizer_vocab_size: "aa-",
   loom_tokenizer_special_tokens: "aaa-",

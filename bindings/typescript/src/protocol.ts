@@ -40,7 +40,7 @@ export interface LoadOptions {
 export type Running = { variant: Variant; notes: string[] } & ffi.EngineInfo;
 
 /** Name of an operation -> its arguments and its result. */
-export interface Operations extends EvolutionOperations {
+export interface Operations extends EvolutionOperations, MoreOperations {
   start(options: StartOptions): Running;
   memory(): ffi.Memory & { heap: number };
   free(handle: Handle): void;
@@ -126,6 +126,21 @@ export interface EvolutionOperations {
   meshTick(handle: Handle, count: number): void;
   meshOutput(handle: Handle): Tensor;
   meshReset(handle: Handle): void;
+}
+
+/** Those of more_server.ts. */
+export interface MoreOperations {
+  modelEmbed(handle: Handle, texts: readonly string[], options: object): Tensor;
+  modelRerank(handle: Handle, query: string, documents: readonly string[], options: object): ffi.Ranked[];
+  modelToolFormat(handle: Handle): string;
+  tokenizerSpecial(handle: Handle): Int32Array;
+  tokenizerId(handle: Handle, token: string): number;
+  sessionSetLengths(handle: Handle, lengths: readonly number[]): void;
+  sessionStates(handle: Handle): Tensor[];
+  sessionSetStates(handle: Handle, states: readonly Tensor[]): void;
+  sessionPosition(handle: Handle): number;
+  sessionBytes(handle: Handle): number;
+  trainerBytes(handle: Handle): number;
 }
 
 export interface Turn {

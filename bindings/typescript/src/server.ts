@@ -8,6 +8,7 @@ import { openGpu } from "./gpu_start.js";
 import type { Gpu } from "./gpu_types.js";
 import { after, ending, type Later } from "./later.js";
 import { evolutionOperations } from "./evolution_server.js";
+import { moreOperations } from "./more_server.js";
 import { open, readInto, type Opened, type Reading, type Source } from "./files.js";
 import type { Scope, Struct, Tensor } from "./memory.js";
 import { withOptions } from "./named.js";
@@ -599,6 +600,7 @@ export class Server {
       m.call((f) => f.loom_model_file_hash(this.#calls.at(handle, "model_file"), BigInt(tensor), out))),
 
     ...evolutionOperations(this.#calls, () => this.#engine),
+    ...moreOperations(this.#calls),
   };
 }
 

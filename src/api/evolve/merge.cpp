@@ -12,8 +12,6 @@
 namespace loom::core {
 namespace {
 
-constexpr std::string_view kSpliceModes[] = {"blend", "point", "uniform"};
-
 Result<NamedModel> open_named(const std::string& path, const MemoryBudget& memory) {
   LOOM_ASSIGN(OpenedModel model, open_model(path, {.memory = memory}));
   return NamedModel{path, std::make_shared<const OpenedModel>(std::move(model))};
@@ -56,18 +54,6 @@ Result<NamedModel> named_network(const loom::Network& network, const std::string
 }  // namespace loom::core
 
 namespace loom {
-
-std::string_view splice_mode_name(SpliceMode mode) {
-  return core::kSpliceModes[static_cast<size_t>(mode)];
-}
-
-Result<SpliceMode> parse_splice_mode(std::string_view name) {
-  for (size_t i = 0; i < std::size(core::kSpliceModes); ++i) {
-    if (name == core::kSpliceModes[i]) return static_cast<SpliceMode>(i);
-  }
-  return core::invalid(
-      core::cat("unknown mode '", core::printable(name), "'; choose blend, point or uniform"));
-}
 
 Result<MergeReport> merge(const std::vector<MergeInput>& models, const std::string& output,
                           const MergeOptions& options) {

@@ -46,8 +46,7 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text,
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text,
                                                const EncodeOptions& options) const {
   LOOM_TRY(core::check_text(text.size(), impl_->budget, "the text"));
-  return impl_->tokenizer->encode(
-      text, {options.add_special_tokens, options.parse_special_tokens, options.should_stop});
+  return impl_->tokenizer->encode(text, options);
 }
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,

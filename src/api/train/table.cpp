@@ -76,6 +76,8 @@ Status settle_table(const loom::DatasetOptions& options, const FileRef& path,
   how.columns = columns_of(made.plan);
   notes = std::move(made.notes);
   notes.insert(notes.begin(), cat(path.name(), ": ", made.plan.describe()));
+  if (options.columns_by_order)
+    notes.emplace_back("columns by order has no effect on a new table: its plan names the columns");
   return {};
 }
 

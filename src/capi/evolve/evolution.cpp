@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "capi/options/options_as.hpp"
+#include "capi/options/read_options.hpp"
 
 namespace {
 
@@ -67,19 +68,6 @@ loom_population_report report_of(const GenerationReport& from) {
 
 constexpr DnaMode kDnaModes[] = {DnaMode::functional, DnaMode::strict, DnaMode::aligned,
                                  DnaMode::permutation};
-
-Result<SpliceOptions> splice_options(const loom_splice_options* given) {
-  LOOM_ASSIGN(const loom_splice_options from, options_of(given, "loom_splice_options"));
-  SpliceOptions options;
-  LOOM_ASSIGN(options.mode, enum_of<SpliceMode>(from.mode, "mode"));
-  options.law = from.original != 0 ? BlendLaw::original : BlendLaw::fitter;
-  if (from.has_alpha != 0) options.alpha = from.alpha;
-  if (from.has_split != 0) options.split = from.split;
-  options.fitness_a = value_if(from.has_fitness_a, from.fitness_a);
-  options.fitness_b = value_if(from.has_fitness_b, from.fitness_b);
-  if (from.has_seed != 0) options.seed = from.seed;
-  return options;
-}
 
 }  // namespace
 
@@ -286,7 +274,8 @@ loom_status loom_network_splice(const loom_network* a, const loom_network* b,
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const Network* first, object_of(a));
     LOOM_ASSIGN(const Network* second, object_of(b));
-    LOOM_ASSIGN(const SpliceOptions how, splice_options(options));
+    LOOM_ASSIGN(const loom_splice_options from, options_of(options, "loom_splice_options"));
+    LOOM_ASSIGN(const SpliceOptions how, read_options(from));
     LOOM_ASSIGN(SplicedNetwork child, splice(*first, *second, how));
     return give(out, std::move(child.network));
   });

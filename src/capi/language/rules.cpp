@@ -12,14 +12,7 @@ using namespace loom::capi;
 
 Result<BeamOptions> beam_options(const loom_beam_options* given) {
   LOOM_ASSIGN(const loom_beam_options from, options_of(given, "loom_beam_options"));
-  BeamOptions to;
-  to.num_beams = non_zero(from.num_beams, to.num_beams);
-  to.max_tokens = non_zero(from.max_tokens, to.max_tokens);
-  if (from.has_length_penalty != 0) to.length_penalty = from.length_penalty;
-  to.early_stopping = from.early_stopping != 0;
-  to.ignore_eos = from.ignore_eos != 0;
-  LOOM_ASSIGN(const auto ends, list_of(from.eos_ids, from.eos_count, "eos_ids"));
-  to.eos_ids.assign(ends.begin(), ends.end());
+  LOOM_ASSIGN(BeamOptions to, read_options(from));
   to.session.context = from.context;
   if (from.progress != nullptr) {
     to.progress = [from, most = to.max_tokens](int64_t tokens) {

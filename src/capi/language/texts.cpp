@@ -1,8 +1,8 @@
 // Vectors and ranks of texts, and parsed replies.
+#include "capi/options/read_options.hpp"
 #include "capi/support.hpp"
 
 static_assert(LOOM_REPLY_ARGUMENTS == static_cast<int>(loom::ReplyPiece::Kind::arguments));
-static_assert(LOOM_POOLING_MEAN_SQRT_LEN == static_cast<int>(loom::TextPooling::mean_sqrt_len) + 1);
 
 namespace {
 
@@ -11,22 +11,23 @@ using namespace loom::capi;
 
 Result<EmbedOptions> embed_options(const loom_embed_options* given) {
   LOOM_ASSIGN(const loom_embed_options from, options_of(given, "loom_embed_options"));
-  EmbedOptions to;
-  if (from.pooling != LOOM_POOLING_MODEL)
-    LOOM_TRY(read_enum(from.pooling, "pooling", to.pooling.emplace()));
-  if (from.has_normalize != 0) to.normalize = from.normalize != 0;
-  to.prompt_name = text_or(from.prompt_name, "");
-  if (from.prompt != nullptr) to.prompt = from.prompt;
-  to.max_tokens = from.max_tokens;
-  to.truncate = from.no_truncate == 0;
-  to.dimensions = from.dimensions;
+  LOOM_ASSIGN(EmbedOptions to, read_options(from));
   to.progress = progress_of(from.progress, from.user);
   return to;
 }
 
-// The vectors as one array [texts, width].
-Status give_vectors(loom_array** out, const std::vector<TextEmbedding>& found) {
+// The vectors as one array [texts, width]; of one text with a vector per token [tokens, width].
+Status give_vectors(loom_array** out, const std::vector<TextEmbedding>& found, bool per_token) {
+  if (per_token && found.size() > 1)
+    return invalid("pooling none makes a vector per token; embed one text per call");
   const auto width = static_cast<int64_t>(found.front().values.size());
+  if (per_token) {
+    const int64_t rows = std::max<int64_t>(found.front().rows, 1);
+    LOOM_ASSIGN(Tensor made, Tensor::zeros({rows, width / rows}));
+    LOOM_ASSIGN(const std::span<float> to, made.mutable_values<float>());
+    std::ranges::copy(found.front().values, to.begin());
+    return give(out, std::move(made));
+  }
   LOOM_ASSIGN(Tensor made, Tensor::zeros({static_cast<int64_t>(found.size()), width}));
   LOOM_ASSIGN(const std::span<float> to, made.mutable_values<float>());
   for (size_t i = 0; i < found.size(); ++i)
@@ -63,7 +64,7 @@ loom_status loom_model_embed_tokens(const loom_model* model, const int32_t* ids,
     }
     LOOM_ASSIGN(const EmbedOptions how, embed_options(options));
     LOOM_ASSIGN(const std::vector<TextEmbedding> found, object->embed_tokens(from, how));
-    return give_vectors(out, found);
+    return give_vectors(out, found, how.pooling == TextPooling::none);
   });
 }
 
@@ -86,7 +87,7 @@ loom_status loom_model_embed(const loom_model* model, const char* const* texts, 
     if (from.empty()) return invalid("'texts' has none; give at least one");
     LOOM_ASSIGN(const EmbedOptions how, embed_options(options));
     LOOM_ASSIGN(const std::vector<TextEmbedding> found, object->embed(from, how));
-    return give_vectors(out, found);
+    return give_vectors(out, found, how.pooling == TextPooling::none);
   });
 }
 
@@ -99,9 +100,7 @@ loom_status loom_model_rerank(const loom_model* model, const char* query,
     LOOM_ASSIGN(const std::string asked, text_of(query, "query"));
     LOOM_ASSIGN(const std::vector<std::string> from, texts_of(documents, count, "documents"));
     LOOM_ASSIGN(const loom_rerank_options given, options_of(options, "loom_rerank_options"));
-    RerankOptions how;
-    how.max_tokens = given.max_tokens;
-    how.truncate = given.no_truncate == 0;
+    LOOM_ASSIGN(RerankOptions how, read_options(given));
     how.progress = progress_of(given.progress, given.user);
     LOOM_ASSIGN(const std::vector<Ranked> found, object->rerank(asked, from, how));
     for (size_t i = 0; i < found.size(); ++i)

@@ -1,6 +1,7 @@
 // Tokenizers without a model.
 #include "loom/tokenizer.hpp"
 
+#include "capi/options/read_options.hpp"
 #include "capi/support.hpp"
 
 using namespace loom;
@@ -41,6 +42,21 @@ loom_status loom_tokenizer_encode(const loom_tokenizer* tokenizer, const char* t
     LOOM_ASSIGN(const Tokenizer* object, object_of(tokenizer));
     LOOM_ASSIGN(const std::string from, text_of(text, "text"));
     LOOM_ASSIGN(const std::vector<TokenId> made, object->encode(from, special_tokens != 0));
+    return give_ids(ids, count, made);
+  });
+}
+
+loom_status loom_tokenizer_encode_with(const loom_tokenizer* tokenizer, const char* text,
+                                       const loom_encode_options* options, int32_t** ids,
+                                       int64_t* count) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(ids, "ids"));
+    LOOM_TRY(clear(count, "count"));
+    LOOM_ASSIGN(const Tokenizer* object, object_of(tokenizer));
+    LOOM_ASSIGN(const std::string from, text_of(text, "text"));
+    LOOM_ASSIGN(const loom_encode_options given, options_of(options, "loom_encode_options"));
+    LOOM_ASSIGN(const EncodeOptions how, read_options(given));
+    LOOM_ASSIGN(const std::vector<TokenId> made, object->encode(from, how));
     return give_ids(ids, count, made);
   });
 }

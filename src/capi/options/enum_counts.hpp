@@ -8,6 +8,7 @@
 #include "loom/cluster_kinds.hpp"
 #include "loom/dataset.hpp"
 #include "loom/merge_kinds.hpp"
+#include "loom/text_kinds.hpp"
 #include "loom/training_kinds.hpp"
 
 namespace loom {
@@ -16,8 +17,6 @@ enum class Device : uint8_t;
 enum class Activations : uint8_t;
 enum class GpuTuning : uint8_t;
 enum class NetworkFormat : uint8_t;
-enum class TextPooling : uint8_t;
-enum class SpliceMode : uint8_t;
 
 namespace capi {
 
@@ -29,6 +28,12 @@ template <>
 inline constexpr int32_t kValues<LinkageMethod> = 3;
 template <>
 inline constexpr int32_t kValues<MergeMethod> = 6;
+template <>
+inline constexpr int32_t kValues<SpliceMode> = 3;
+template <>
+inline constexpr int32_t kValues<BlendLaw> = 2;
+template <>
+inline constexpr int32_t kValues<TextPooling> = 7;
 template <>
 inline constexpr int32_t kValues<Loss> = 17;
 template <>
@@ -55,10 +60,6 @@ inline constexpr int32_t kValues<NetworkFormat> = 5;
 template <>
 inline constexpr int32_t kValues<DatasetOptions::Header> = 3;
 #endif
-template <>
-inline constexpr int32_t kValues<TextPooling> = 6;
-template <>
-inline constexpr int32_t kValues<SpliceMode> = 3;
 
 }  // namespace capi
 }  // namespace loom

@@ -14,9 +14,15 @@ Result<ConvertOptions> read_options(const loom_convert_options& from) {
   to.measure = from.measure != 0;
   to.calibration = text_or(from.calibration, "");
   to.calibration_windows = non_zero(from.calibration_windows, to.calibration_windows);
+  if (from.has_for_training != 0) to.for_training = from.for_training != 0;
+  LOOM_ASSIGN(to.trainable, texts_of(from.trainable, from.trainable_count, "trainable"));
+  LOOM_ASSIGN(to.frozen, texts_of(from.frozen, from.frozen_count, "frozen"));
+  to.open_extent = from.open_extent;
   to.allow_nonfinite = from.allow_nonfinite != 0;
   to.tokenizer = text_or(from.tokenizer, "");
   to.context = non_zero(from.context, to.context);
+  to.shape = text_or(from.shape, "");
+  if (from.has_seed != 0) to.seed = from.seed;
   return to;
 }
 
@@ -24,8 +30,21 @@ Result<MergeOptions> read_options(const loom_merge_options& from) {
   MergeOptions to;
   LOOM_ASSIGN(to.method, parse_merge_method(text_or(from.method, "linear")));
   to.base = text_or(from.base, "");
+  if (from.has_normalize != 0) to.normalize = from.normalize != 0;
   if (from.has_lambda != 0) to.lambda = from.lambda;
   if (from.has_t != 0) to.t = from.t;
+  if (from.has_seed != 0) to.seed = from.seed;
+  return to;
+}
+
+Result<SpliceOptions> read_options(const loom_splice_options& from) {
+  SpliceOptions to;
+  LOOM_ASSIGN(to.mode, enum_of<SpliceMode>(from.mode, "mode"));
+  LOOM_ASSIGN(to.law, enum_of<BlendLaw>(from.original, "original"));
+  if (from.has_alpha != 0) to.alpha = from.alpha;
+  if (from.has_split != 0) to.split = from.split;
+  if (from.has_fitness_a != 0) to.fitness_a = from.fitness_a;
+  if (from.has_fitness_b != 0) to.fitness_b = from.fitness_b;
   if (from.has_seed != 0) to.seed = from.seed;
   return to;
 }

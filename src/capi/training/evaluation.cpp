@@ -2,6 +2,7 @@
 #include "loom/evaluation.hpp"
 
 #include "capi/json_text.hpp"
+#include "capi/options/read_options.hpp"
 #include "capi/support.hpp"
 
 using namespace loom;
@@ -134,11 +135,7 @@ loom_status loom_adaptation_create(const loom_adaptation_options* options, loom_
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const loom_adaptation_options from, options_of(options, "loom_adaptation_options"));
-    AdaptationOptions how;
-    how.duration = non_zero(from.duration, how.duration);
-    how.window = non_zero(from.window, how.window);
-    how.threshold = non_zero(from.threshold, how.threshold);
-    how.relative = from.relative != 0;
+    LOOM_ASSIGN(const AdaptationOptions how, read_options(from));
     LOOM_ASSIGN(AdaptationTracker tracker, AdaptationTracker::create(how));
     return give(out, std::move(tracker));
   });

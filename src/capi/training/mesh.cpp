@@ -3,6 +3,7 @@
 
 #include "capi/json_text.hpp"
 #include "capi/options/options_as.hpp"
+#include "capi/options/read_options.hpp"
 
 using namespace loom;
 using namespace loom::capi;
@@ -222,8 +223,7 @@ loom_status loom_mesh_trainer_fit(loom_mesh_trainer* trainer, const loom_dataset
     LOOM_ASSIGN(MeshTrainer * object, object_of(trainer));
     LOOM_ASSIGN(const Dataset* data, object_of(stream));
     LOOM_ASSIGN(const loom_mesh_fit_options from, options_of(options, "loom_mesh_fit_options"));
-    MeshFitOptions how;
-    how.epochs = non_zero(from.epochs, how.epochs);
+    LOOM_ASSIGN(MeshFitOptions how, read_options(from));
     bool stopped = false;
     how.on_window = [&](int64_t done, int64_t total) {
       return !stopped && (from.on_window == nullptr || from.on_window(from.user, done, total) == 0);

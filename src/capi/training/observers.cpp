@@ -70,11 +70,12 @@ std::string text_of(const LinkStats& s) {
   return json.text();
 }
 
-std::string begin_text(const std::string& path, int64_t epochs) {
+std::string begin_text(const std::string& path, int64_t epochs, int64_t planned) {
   JsonText json;
   json.open('{');
   json.add("path", path);
   json.add("epochs", epochs);
+  json.add("planned", planned);
   json.close('}');
   return json.text();
 }
@@ -124,8 +125,8 @@ Result<std::shared_ptr<void>> add_observer(const loom_fit_options& from, FitOpti
   if (events[1]) to.on_pass = teller<LayerPass>(observer, "pass");
   if (events[2]) to.on_link = teller<LinkStats>(observer, "link");
   if (events[3]) {
-    to.on_begin = [observer](const std::string& path, int64_t epochs, int64_t) {
-      observer->notify("begin", begin_text(path, epochs));
+    to.on_begin = [observer](const std::string& path, int64_t epochs, int64_t planned) {
+      observer->notify("begin", begin_text(path, epochs, planned));
     };
   }
   to.on_batch = [observer, inner = to.on_batch](int64_t done, int64_t steps, double loss) {

@@ -147,12 +147,41 @@ export function importChats(text) {
 
 // ---- storage
 
+// Adds to `ours` the changes that another tab stored: `theirs`. known: the turns of the last common
+// state, as JSON. Turns only come at the end, so new ones of both follow each other. Our version of
+// a turn counts if both changed it. Returns whether `ours` has other turns now.
+export function mergeChat(ours, theirs, known) {
+  const before = JSON.stringify(ours.turns), { length } = known;
+  const own = ours.turns.splice(length);
+  theirs.turns.slice(0, length).forEach((turn, i) => {
+    const changed = ours.turns[i] && JSON.stringify(ours.turns[i]) !== known[i];
+    const dropped = i >= ours.turns.length && theirs.turns.length <= length;
+    if (!changed && !dropped) ours.turns[i] = Object.assign(ours.turns[i] ?? {}, turn);
+  });
+  const more = theirs.turns.slice(length);
+  ours.turns.push(...more, ...own);
+  const moved = (at) => (at >= length ? at + more.length : at);
+  for (const turn of own) turn.parent = moved(turn.parent);
+  ours.leaf = moved(ours.leaf);
+  return JSON.stringify(ours.turns) !== before;
+}
+
 const kPrefix = "loom.chat.", kSettingsKey = "loom";
 
 // Chats in a Storage of the browser, one key each, so that tabs do not overwrite each other.
 export class ChatStore {
+  #known = new Map(); // id -> the turns that this tab and the storage had in common last
   constructor(storage) {
     this.storage = storage;
+  }
+  // This tab edits the chat, as it is in the storage now.
+  remember(chat) {
+    this.#known.set(chat.id, chat.turns.map((turn) => JSON.stringify(turn)));
+  }
+  // Adds what another tab stored since remember() or save(). Returns whether there was something.
+  merge(chat) {
+    const known = this.#known.get(chat.id), stored = known && this.load(chat.id);
+    return stored ? mergeChat(chat, stored, known) : false;
   }
   #parsed(key) {
     try {
@@ -182,6 +211,7 @@ export class ChatStore {
   }
   // false: the storage is full.
   save(chat) {
+    this.remember(chat);
     return this.#write(kPrefix + chat.id, chat);
   }
   remove(id) {

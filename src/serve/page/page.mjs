@@ -31,6 +31,10 @@ function say(text, { bad = false, undo = null } = {}) {
 const fail = (error) => say(error.message, { bad: true });
 
 function save(what) {
+  if (store.merge(what)) {
+    say("Another tab changed this chat too; the turns of both are in it.");
+    if (what === chat && running?.chat !== chat) show();
+  }
   if (what.turns.length === 0 || store.save(what)) return true;
   say("The browser has no more room for chats: export some, and delete them.", { bad: true });
   return false;
@@ -173,6 +177,7 @@ function show() {
 }
 
 function open(next) {
+  if (running?.chat.id !== next.id) store.remember(next);
   chat = running?.chat.id === next.id ? running.chat : next;
   session.setItem("loom-open", chat.id);
   for (const [name, value] of Object.entries(chat.settings))
@@ -413,6 +418,7 @@ document.addEventListener("keydown", (event) => {
 window.addEventListener("storage", (event) => {
   const changed = event.key?.endsWith(chat.id) && running?.chat !== chat && store.load(chat.id);
   if (!changed) return showChats();
+  store.remember(changed);
   chat = changed;
   show();
 });

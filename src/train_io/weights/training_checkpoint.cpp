@@ -6,6 +6,7 @@
 #include "io/bytes/hash.hpp"
 #include "learn/optimizer/optimizer.hpp"
 #include "learn/rules/rule.hpp"
+#include "learn/saved_options.hpp"
 #include "learn/schedule/fields.hpp"
 #include "learn/schedule/schedule.hpp"
 #include "loom/augment.hpp"
@@ -250,6 +251,12 @@ void add_rule(const RuleSpec& rule, JsonValue& out) {
   }
 }
 
+JsonValue json_of(Clip value) {
+  return JsonValue::integer(static_cast<int64_t>(value));
+}
+JsonValue json_of(float value) {
+  return real(value);
+}
 JsonValue json_of(double value) {
   return JsonValue::real(value);
 }
@@ -302,16 +309,10 @@ JsonValue run_options(const TrainerSpec& o, const Dataset& train, const Dataset&
     add("rate_for", text(join(rates, ";")));
   }
   add_rule(o.step.rule, out);
-  if (o.step.average.decay > 0) add("ema", JsonValue::real(o.step.average.decay));
-  if (o.step.average.from > 0) add("swa", JsonValue::integer(o.step.average.from));
-  if (o.step.lookahead.every > 0) {
-    add("lookahead", JsonValue::integer(o.step.lookahead.every));
-    add("lookahead_share", JsonValue::real(o.step.lookahead.share));
-  }
-  if (o.step.noise.std > 0) {
-    add("gradient_noise", JsonValue::real(o.step.noise.std));
-    add("gradient_noise_fade", JsonValue::real(o.step.noise.fade));
-  }
+  const auto save = [&](const char* key, const auto& value) { add(key, json_of(value)); };
+  each_saved(o.step.average, save);
+  each_saved(o.step.lookahead, save);
+  each_saved(o.step.noise, save);
   if (!o.class_weights.empty()) {
     JsonValue list = JsonValue::array();
     for (const float w : o.class_weights) list.push(real(w));
@@ -323,11 +324,10 @@ JsonValue run_options(const TrainerSpec& o, const Dataset& train, const Dataset&
   if (o.step.native) add("native", JsonValue::boolean(true));
   if (o.step.carry_feedback) add("carry_feedback", JsonValue::boolean(true));
   if (!o.step.loss.heads.empty()) add("heads", JsonValue::string(dump_heads(o.step.loss.heads)));
-  add("clip", JsonValue::integer(static_cast<int64_t>(o.step.clip.kind)));
-  add("clip_limit", real(o.step.clip.limit));
+  each_saved(o.step.clip, save);
   add("schedule", text(schedule_name(o.schedule.kind)));
   add("rate", JsonValue::real(o.rate));
-  each_field(o.schedule, [&](const char* key, const auto& value) { add(key, json_of(value)); });
+  each_field(o.schedule, save);
   if (schedule_def(o.schedule.kind).needs_total) add(kEpochs, JsonValue::integer(o.epochs));
   return out;
 }

@@ -311,16 +311,20 @@ abstract final class loom_reply_kind {
 /// How the states of the tokens of a text become one vector. MODEL: as the model's files say.
 abstract final class loom_pooling {
   static const int LOOM_POOLING_MODEL = 0;
+  /// mean of all states
   static const int LOOM_POOLING_MEAN = 1;
-  /// the first
+  /// the first state (CLS of an encoder)
   static const int LOOM_POOLING_CLS = 2;
+  /// the last state
   static const int LOOM_POOLING_LAST = 3;
   /// the largest of each value
   static const int LOOM_POOLING_MAX = 4;
-  /// by place
+  /// mean, weighted by position (1, 2, ...)
   static const int LOOM_POOLING_WEIGHTED_MEAN = 5;
-  /// their sum over the root of their number
+  /// sum of the states / sqrt(T)
   static const int LOOM_POOLING_MEAN_SQRT_LEN = 6;
+  /// one vector per token
+  static const int LOOM_POOLING_NONE = 7;
 }
 
 /// When two cells can be alike at all. STRICT asks for equal number types too.
@@ -336,11 +340,11 @@ abstract final class loom_dna_mode {
 
 /// How the weights of two parents become those of a child.
 abstract final class loom_splice_mode {
-  /// shares of both
+  /// a weight is (1 - share) of a's + share of b's
   static const int LOOM_SPLICE_BLEND = 0;
-  /// the first ones from a, the others from b
+  /// the first part of each layer's weights from a, the rest from b
   static const int LOOM_SPLICE_POINT = 1;
-  /// each from one of the two
+  /// each weight from one of the two
   static const int LOOM_SPLICE_UNIFORM = 2;
 }
 
@@ -1001,7 +1005,8 @@ typedef loom_observer_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>, Pointer
 final class loom_fit_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10.
+  /// Times that all samples are seen, with the epochs before a resume. The program chooses it for a
+  /// table without a network; 1 or more epochs. 0: 10.
   @Int64()
   external int epochs;
   /// Ends the run after so many epochs without a better loss; 0 disables it; 0 or more epochs.
@@ -1472,6 +1477,18 @@ final class loom_generation_info extends Struct {
   external int accepted;
 }
 
+/// How a text becomes tokens.
+final class loom_encode_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// The opposite of `add_special_tokens`. Adds the tokens around a text (such as BOS).
+  @Int32()
+  external int no_special_tokens;
+  /// The opposite of `parse_special_tokens`. Text that spells a special token becomes that token.
+  @Int32()
+  external int plain;
+}
+
 /// The position and the memory of a session.
 final class loom_model_session_info extends Struct {
   @Uint32()
@@ -1527,22 +1544,24 @@ final class loom_perplexity extends Struct {
 final class loom_beam_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// 1 to 64; 0 means 4
+  /// Number of beams; 1 to 64. 0: 4.
   @Int64()
   external int num_beams;
-  /// 0 means 256
+  /// Largest length of a text; 0 or more tokens. 0: 256.
   @Int64()
   external int max_tokens;
   /// 1: `length_penalty` counts
   @Int32()
   external int has_length_penalty;
-  /// a score is the sum of log-probabilities / tokens^length_penalty; unset: 1
+  /// The score of a text of n tokens is the sum of its log-probabilities / n^length_penalty. Above
+  /// 0 favours long texts, below 0 short ones. Unset: 1.
   @Double()
   external double length_penalty;
-  /// 1: ends as soon as num_beams texts have ended
+  /// Ends as soon as num_beams texts have ended. Else it ends when no running text has a better
+  /// score, at its length so far, than the worst of those.
   @Int32()
   external int early_stopping;
-  /// 1: the token that ends a text does not end it
+  /// A token that ends a text does not end it.
   @Int32()
   external int ignore_eos;
   /// tokens that end a text, [eos_count]; null: those of the model
@@ -1584,25 +1603,30 @@ final class loom_call_rules extends Struct {
 final class loom_embed_options extends Struct {
   @Uint32()
   external int struct_size;
+  /// How a text becomes a vector. Unset: the setting of the model's sentence-transformers files, or
+  /// else mean.
   @Int32()
   external int pooling;
-  /// 1: `normalize` counts; unset: as the model's files say, or else 1
+  /// 1: `normalize` counts
   @Int32()
   external int has_normalize;
-  /// 1: vectors of length 1
+  /// Scales vectors to length 1. Unset: the setting of those files, or else true.
   @Int32()
   external int normalize;
-  /// 1: a text too long is an error; else it loses its end
+  /// The opposite of `truncate`. Truncates longer texts at their end; else they are an error.
   @Int32()
   external int no_truncate;
-  /// a prompt of the model by its name; null: its default one
+  /// Name of a prompt of the model (query, passage) to prepend to each text; empty means its
+  /// default prompt, if it has one.
   external Pointer<Uint8> prompt_name;
-  /// a prompt as text, in its place; null: none
+  /// A text to prepend to each text. Unset: the prompt of the model.
   external Pointer<Uint8> prompt;
-  /// of a text; 0 means the limit of the model
+  /// Largest length of a text, special tokens included; 0 is the limit of the model; 0 to 16777216
+  /// tokens.
   @Int64()
   external int max_tokens;
-  /// the first so many values of each vector; 0 means all
+  /// Length of the beginning of each vector to keep, normalized again with normalize; 0 is all. For
+  /// models that were trained for it (Matryoshka representations); 0 to 16777216 values.
   @Int64()
   external int dimensions;
   /// texts done and in all; null: none
@@ -1615,10 +1639,11 @@ final class loom_embed_options extends Struct {
 final class loom_rerank_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// of query and document together; 0 means the limit of the model
+  /// Largest length of query and document together; 0 is the limit of the model; 0 to 16777216
+  /// tokens.
   @Int64()
   external int max_tokens;
-  /// 1: a pair too long is an error; else the longer text loses its end
+  /// The opposite of `truncate`. Cuts the end of the longer text; else a longer pair is an error.
   @Int32()
   external int no_truncate;
   /// documents done and in all; null: none
@@ -1694,16 +1719,16 @@ final class loom_batch_info extends Struct {
 final class loom_adaptation_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// seconds; 0 means 15
+  /// Length of the run; above 0 seconds. 0: 15.
   @Double()
   external double duration;
-  /// seconds; 0 means 1
+  /// Length of a window; above 0 seconds. 0: 1.
   @Double()
   external double window;
-  /// accuracy in percent of a window that has recovered; 0 means 50
+  /// Accuracy of a window that has recovered after a change; 0 to 100 percent. 0: 50.
   @Double()
   external double threshold;
-  /// 1: `threshold` is that share of the accuracy before the change
+  /// The threshold is a share of the accuracy before the change.
   @Int32()
   external int relative;
 }
@@ -1836,6 +1861,7 @@ final class loom_genome_info extends Struct {
 final class loom_splice_options extends Struct {
   @Uint32()
   external int struct_size;
+  /// How weights become those of the child.
   @Int32()
   external int mode;
   /// 1: shares by the formula of the original project
@@ -1844,30 +1870,32 @@ final class loom_splice_options extends Struct {
   /// 1: `alpha` counts
   @Int32()
   external int has_alpha;
-  /// BLEND without fitness: the share of b; unset: 0.5
+  /// blend: share of b if no fitness is set; 0 to 1. Unset: 0.5.
   @Double()
   external double alpha;
   /// 1: `split` counts
   @Int32()
   external int has_split;
-  /// POINT: the share of a; unset: 0.5
+  /// point: share of a, clamped to 0..1. Unset: 0.5.
   @Double()
   external double split;
   /// 1: `fitness_a` counts
   @Int32()
   external int has_fitness_a;
-  /// higher is better; give both or none
+  /// Fitness of a; higher is better. Set both or none. With uniform, a weight is a's with
+  /// probability 1 - w, with w as in BlendLaw.
   @Double()
   external double fitness_a;
   /// 1: `fitness_b` counts
   @Int32()
   external int has_fitness_b;
+  /// Fitness of b.
   @Double()
   external double fitness_b;
   /// 1: `seed` counts
   @Int32()
   external int has_seed;
-  /// of UNIFORM; unset: 1
+  /// uniform: seed of the draws. Unset: 1.
   @Uint64()
   external int seed;
 }
@@ -1986,7 +2014,7 @@ typedef loom_mesh_epoch_fn = Int32 Function(Pointer<Void>, Pointer<loom_mesh_epo
 final class loom_mesh_fit_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// 0 means 10
+  /// Times that the stream is seen; 1 or more epochs. 0: 10.
   @Int64()
   external int epochs;
   /// windows done and in all; null: none
@@ -2046,26 +2074,27 @@ final class loom_convert_options extends Struct {
   external Pointer<Pointer<Uint8>> rules;
   @Int64()
   external int rules_count;
-  /// 1: one scale per matrix, not per row
+  /// One scale per matrix instead of one per row.
   @Int32()
   external int per_tensor;
-  /// 1: .json has the parameters too
+  /// .json: writes the weights too, as base64, not only the description.
   @Int32()
   external int with_weights;
-  /// 1, for .entity: what packing cost each parameter
+  /// .entity: fills Converted::tensors.
   @Int32()
   external int measure;
-  /// text whose tokens decide which values scales keep; null: none
+  /// A text for a language model; the activations of its tokens weight the choice of scales.
   external Pointer<Uint8> calibration;
-  /// of 128 tokens; 0 means 16
+  /// Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16.
   @Int64()
   external int calibration_windows;
-  /// 1: weights that are NaN or infinite are not an error
+  /// Accepts weights that are NaN or infinite, or that overflow their type.
   @Int32()
   external int allow_nonfinite;
-  /// folder or file that makes a language model of a network; null: none
+  /// Makes a language model of a network with the cells of one, such as a decoder of the original:
+  /// a folder with tokenizer.json, or that file.
   external Pointer<Uint8> tokenizer;
-  /// positions of such a model; 0 means 2048
+  /// Length that such a model supports; 1 to 16777216 positions. 0: 2048.
   @Int64()
   external int context;
   /// null: none
@@ -2074,6 +2103,35 @@ final class loom_convert_options extends Struct {
   external Pointer<NativeFunction<loom_note_fn>> note;
   /// handed to these
   external Pointer<Void> user;
+  /// 1: `for_training` counts
+  @Int32()
+  external int has_for_training;
+  /// False folds batch norms and constant functions of weights of an ONNX or TFLite file into the
+  /// weights of layers. That predicts faster, but trains other parameters. True keeps them, and
+  /// does not round values of a quantized TFLite file to its steps. Unset: true for ONNX, false for
+  /// TFLite.
+  @Int32()
+  external int for_training;
+  /// ONNX: patterns of initializers that train, besides those that docs/onnx.md names.
+  external Pointer<Pointer<Uint8>> trainable;
+  @Int64()
+  external int trainable_count;
+  /// ONNX: patterns of initializers that do not train; they take precedence.
+  external Pointer<Pointer<Uint8>> frozen;
+  @Int64()
+  external int frozen_count;
+  /// ONNX, TFLite: extent of axes that the file leaves open, besides the batch; 0 makes them an
+  /// error; 0 to 16777216.
+  @Int64()
+  external int open_extent;
+  /// A named shape (smollm2-135m) with random weights in place of the input.
+  external Pointer<Uint8> shape;
+  /// 1: `seed` counts
+  @Int32()
+  external int has_seed;
+  /// Seed of those weights. Unset: 1.
+  @Uint64()
+  external int seed;
 }
 
 /// How models become one. Texts are borrowed during the call.
@@ -2082,7 +2140,7 @@ final class loom_merge_options extends Struct {
   external int struct_size;
   /// linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear
   external Pointer<Uint8> method;
-  /// model of task vectors; null: none
+  /// Base model of task vectors; linear and slerp take none.
   external Pointer<Uint8> base;
   /// [count], of the models; null: 1 each
   external Pointer<Double> weights;
@@ -2091,25 +2149,25 @@ final class loom_merge_options extends Struct {
   /// 1: `normalize` counts
   @Int32()
   external int has_normalize;
-  /// 1: divide by the sum of the weights; unset: of linear and ties
+  /// Divides by the sum of the weights, unless that is below 1e-8. Unset: true for linear and ties.
   @Int32()
   external int normalize;
   /// 1: `lambda` counts
   @Int32()
   external int has_lambda;
-  /// of the sum of task vectors; unset: 1
+  /// Factor of the sum of task vectors. Unset: 1.
   @Double()
   external double lambda;
   /// 1: `t` counts
   @Int32()
   external int has_t;
-  /// of slerp, 0 to 1; unset: 0.5
+  /// slerp: position on the arc: 0 is the first model, 1 the second; 0 to 1. Unset: 0.5.
   @Double()
   external double t;
   /// 1: `seed` counts
   @Int32()
   external int has_seed;
-  /// of what dare drops; unset: 1
+  /// Seed of the values that dare drops; of the program also those that uniform takes. Unset: 1.
   @Uint64()
   external int seed;
   /// 1: `dtype` counts
@@ -2719,6 +2777,10 @@ class LoomLibrary {
   late final loom_tokenizer_encode =
       library.lookupFunction<_loom_tokenizer_encode_native, _loom_tokenizer_encode_dart>('loom_tokenizer_encode');
 
+  /// loom_tokenizer_encode() with options. `*ids` is transferred: loom_free().
+  late final loom_tokenizer_encode_with =
+      library.lookupFunction<_loom_tokenizer_encode_with_native, _loom_tokenizer_encode_with_dart>('loom_tokenizer_encode_with');
+
   /// Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id without a token).
   late final loom_tokenizer_decode =
       library.lookupFunction<_loom_tokenizer_decode_native, _loom_tokenizer_decode_dart>('loom_tokenizer_decode');
@@ -2947,8 +3009,10 @@ class LoomLibrary {
       library.lookupFunction<_loom_reply_parser_free_native, _loom_reply_parser_free_dart>('loom_reply_parser_free');
 
   /// Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
-  /// bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
-  /// out_of_range (a text too long with no_truncate), cancelled.
+  /// bits of a text. With LOOM_POOLING_NONE a vector per token of one text, [tokens, dimensions].
+  /// `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text
+  /// too long with no_truncate), invalid_argument (several texts with LOOM_POOLING_NONE),
+  /// cancelled.
   late final loom_model_embed =
       library.lookupFunction<_loom_model_embed_native, _loom_model_embed_dart>('loom_model_embed');
 
@@ -4111,6 +4175,14 @@ typedef _loom_tokenizer_encode_native = Int32 Function(
 );
 typedef _loom_tokenizer_encode_dart = int Function(
     Pointer<loom_tokenizer>, Pointer<Uint8>, int, Pointer<Pointer<Int32>>, Pointer<Int64>
+);
+typedef _loom_tokenizer_encode_with_native = Int32 Function(
+    Pointer<loom_tokenizer>, Pointer<Uint8>, Pointer<loom_encode_options>, Pointer<Pointer<Int32>>,
+    Pointer<Int64>
+);
+typedef _loom_tokenizer_encode_with_dart = int Function(
+    Pointer<loom_tokenizer>, Pointer<Uint8>, Pointer<loom_encode_options>, Pointer<Pointer<Int32>>,
+    Pointer<Int64>
 );
 typedef _loom_tokenizer_decode_native = Int32 Function(
     Pointer<loom_tokenizer>, Pointer<Int32>, Int64, Int32, Pointer<Pointer<Uint8>>

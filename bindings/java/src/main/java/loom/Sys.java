@@ -1054,7 +1054,8 @@ public interface Sys extends Library {
   class FitOptions extends Structure {
     public int struct_size;
     /**
-     * Length of the run, with the epochs before a resume; 1 or more epochs. 0: 10.
+     * Times that all samples are seen, with the epochs before a resume. The program chooses it for
+     * a table without a network; 1 or more epochs. 0: 10.
      */
     public long epochs;
     /**
@@ -1877,6 +1878,32 @@ public interface Sys extends Library {
   }
 
   /**
+   * How a text becomes tokens.
+   */
+  @Structure.FieldOrder({"struct_size", "no_special_tokens", "plain"})
+  class EncodeOptions extends Structure {
+    public int struct_size;
+    /**
+     * The opposite of `add_special_tokens`. Adds the tokens around a text (such as BOS).
+     */
+    public int no_special_tokens;
+    /**
+     * The opposite of `parse_special_tokens`. Text that spells a special token becomes that token.
+     */
+    public int plain;
+
+    public EncodeOptions() {
+      struct_size = size();
+    }
+
+    /** The object at an address. */
+    public EncodeOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
    * The position and the memory of a session.
    */
   @Structure.FieldOrder({
@@ -1987,11 +2014,11 @@ public interface Sys extends Library {
   class BeamOptions extends Structure {
     public int struct_size;
     /**
-     * 1 to 64; 0 means 4
+     * Number of beams; 1 to 64. 0: 4.
      */
     public long num_beams;
     /**
-     * 0 means 256
+     * Largest length of a text; 0 or more tokens. 0: 256.
      */
     public long max_tokens;
     /**
@@ -1999,15 +2026,17 @@ public interface Sys extends Library {
      */
     public int has_length_penalty;
     /**
-     * a score is the sum of log-probabilities / tokens^length_penalty; unset: 1
+     * The score of a text of n tokens is the sum of its log-probabilities / n^length_penalty. Above
+     * 0 favours long texts, below 0 short ones. Unset: 1.
      */
     public double length_penalty;
     /**
-     * 1: ends as soon as num_beams texts have ended
+     * Ends as soon as num_beams texts have ended. Else it ends when no running text has a better
+     * score, at its length so far, than the worst of those.
      */
     public int early_stopping;
     /**
-     * 1: the token that ends a text does not end it
+     * A token that ends a text does not end it.
      */
     public int ignore_eos;
     /**
@@ -2093,33 +2122,40 @@ public interface Sys extends Library {
   })
   class EmbedOptions extends Structure {
     public int struct_size;
+    /**
+     * How a text becomes a vector. Unset: the setting of the model's sentence-transformers files,
+     * or else mean.
+     */
     public int pooling;
     /**
-     * 1: `normalize` counts; unset: as the model's files say, or else 1
+     * 1: `normalize` counts
      */
     public int has_normalize;
     /**
-     * 1: vectors of length 1
+     * Scales vectors to length 1. Unset: the setting of those files, or else true.
      */
     public int normalize;
     /**
-     * 1: a text too long is an error; else it loses its end
+     * The opposite of `truncate`. Truncates longer texts at their end; else they are an error.
      */
     public int no_truncate;
     /**
-     * a prompt of the model by its name; null: its default one
+     * Name of a prompt of the model (query, passage) to prepend to each text; empty means its
+     * default prompt, if it has one.
      */
     public Pointer prompt_name;
     /**
-     * a prompt as text, in its place; null: none
+     * A text to prepend to each text. Unset: the prompt of the model.
      */
     public Pointer prompt;
     /**
-     * of a text; 0 means the limit of the model
+     * Largest length of a text, special tokens included; 0 is the limit of the model; 0 to 16777216
+     * tokens.
      */
     public long max_tokens;
     /**
-     * the first so many values of each vector; 0 means all
+     * Length of the beginning of each vector to keep, normalized again with normalize; 0 is all.
+     * For models that were trained for it (Matryoshka representations); 0 to 16777216 values.
      */
     public long dimensions;
     /**
@@ -2149,11 +2185,12 @@ public interface Sys extends Library {
   class RerankOptions extends Structure {
     public int struct_size;
     /**
-     * of query and document together; 0 means the limit of the model
+     * Largest length of query and document together; 0 is the limit of the model; 0 to 16777216
+     * tokens.
      */
     public long max_tokens;
     /**
-     * 1: a pair too long is an error; else the longer text loses its end
+     * The opposite of `truncate`. Cuts the end of the longer text; else a longer pair is an error.
      */
     public int no_truncate;
     /**
@@ -2301,19 +2338,19 @@ public interface Sys extends Library {
   class AdaptationOptions extends Structure {
     public int struct_size;
     /**
-     * seconds; 0 means 15
+     * Length of the run; above 0 seconds. 0: 15.
      */
     public double duration;
     /**
-     * seconds; 0 means 1
+     * Length of a window; above 0 seconds. 0: 1.
      */
     public double window;
     /**
-     * accuracy in percent of a window that has recovered; 0 means 50
+     * Accuracy of a window that has recovered after a change; 0 to 100 percent. 0: 50.
      */
     public double threshold;
     /**
-     * 1: `threshold` is that share of the accuracy before the change
+     * The threshold is a share of the accuracy before the change.
      */
     public int relative;
 
@@ -2539,6 +2576,9 @@ public interface Sys extends Library {
   })
   class SpliceOptions extends Structure {
     public int struct_size;
+    /**
+     * How weights become those of the child.
+     */
     public int mode;
     /**
      * 1: shares by the formula of the original project
@@ -2549,7 +2589,7 @@ public interface Sys extends Library {
      */
     public int has_alpha;
     /**
-     * BLEND without fitness: the share of b; unset: 0.5
+     * blend: share of b if no fitness is set; 0 to 1. Unset: 0.5.
      */
     public double alpha;
     /**
@@ -2557,7 +2597,7 @@ public interface Sys extends Library {
      */
     public int has_split;
     /**
-     * POINT: the share of a; unset: 0.5
+     * point: share of a, clamped to 0..1. Unset: 0.5.
      */
     public double split;
     /**
@@ -2565,20 +2605,24 @@ public interface Sys extends Library {
      */
     public int has_fitness_a;
     /**
-     * higher is better; give both or none
+     * Fitness of a; higher is better. Set both or none. With uniform, a weight is a's with
+     * probability 1 - w, with w as in BlendLaw.
      */
     public double fitness_a;
     /**
      * 1: `fitness_b` counts
      */
     public int has_fitness_b;
+    /**
+     * Fitness of b.
+     */
     public double fitness_b;
     /**
      * 1: `seed` counts
      */
     public int has_seed;
     /**
-     * of UNIFORM; unset: 1
+     * uniform: seed of the draws. Unset: 1.
      */
     public long seed;
 
@@ -2804,7 +2848,7 @@ public interface Sys extends Library {
   class MeshFitOptions extends Structure {
     public int struct_size;
     /**
-     * 0 means 10
+     * Times that the stream is seen; 1 or more epochs. 0: 10.
      */
     public long epochs;
     /**
@@ -2913,7 +2957,8 @@ public interface Sys extends Library {
   @Structure.FieldOrder({
       "struct_size", "has_dtype", "dtype", "rules", "rules_count", "per_tensor", "with_weights",
       "measure", "calibration", "calibration_windows", "allow_nonfinite", "tokenizer", "context",
-      "progress", "note", "user"
+      "progress", "note", "user", "has_for_training", "for_training", "trainable",
+      "trainable_count", "frozen", "frozen_count", "open_extent", "shape", "has_seed", "seed"
   })
   class ConvertOptions extends Structure {
     public int struct_size;
@@ -2931,35 +2976,36 @@ public interface Sys extends Library {
     public Pointer rules;
     public long rules_count;
     /**
-     * 1: one scale per matrix, not per row
+     * One scale per matrix instead of one per row.
      */
     public int per_tensor;
     /**
-     * 1: .json has the parameters too
+     * .json: writes the weights too, as base64, not only the description.
      */
     public int with_weights;
     /**
-     * 1, for .entity: what packing cost each parameter
+     * .entity: fills Converted::tensors.
      */
     public int measure;
     /**
-     * text whose tokens decide which values scales keep; null: none
+     * A text for a language model; the activations of its tokens weight the choice of scales.
      */
     public Pointer calibration;
     /**
-     * of 128 tokens; 0 means 16
+     * Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16.
      */
     public long calibration_windows;
     /**
-     * 1: weights that are NaN or infinite are not an error
+     * Accepts weights that are NaN or infinite, or that overflow their type.
      */
     public int allow_nonfinite;
     /**
-     * folder or file that makes a language model of a network; null: none
+     * Makes a language model of a network with the cells of one, such as a decoder of the original:
+     * a folder with tokenizer.json, or that file.
      */
     public Pointer tokenizer;
     /**
-     * positions of such a model; 0 means 2048
+     * Length that such a model supports; 1 to 16777216 positions. 0: 2048.
      */
     public long context;
     /**
@@ -2974,6 +3020,44 @@ public interface Sys extends Library {
      * handed to these
      */
     public Pointer user;
+    /**
+     * 1: `for_training` counts
+     */
+    public int has_for_training;
+    /**
+     * False folds batch norms and constant functions of weights of an ONNX or TFLite file into the
+     * weights of layers. That predicts faster, but trains other parameters. True keeps them, and
+     * does not round values of a quantized TFLite file to its steps. Unset: true for ONNX, false
+     * for TFLite.
+     */
+    public int for_training;
+    /**
+     * ONNX: patterns of initializers that train, besides those that docs/onnx.md names.
+     */
+    public Pointer trainable;
+    public long trainable_count;
+    /**
+     * ONNX: patterns of initializers that do not train; they take precedence.
+     */
+    public Pointer frozen;
+    public long frozen_count;
+    /**
+     * ONNX, TFLite: extent of axes that the file leaves open, besides the batch; 0 makes them an
+     * error; 0 to 16777216.
+     */
+    public long open_extent;
+    /**
+     * A named shape (smollm2-135m) with random weights in place of the input.
+     */
+    public Pointer shape;
+    /**
+     * 1: `seed` counts
+     */
+    public int has_seed;
+    /**
+     * Seed of those weights. Unset: 1.
+     */
+    public long seed;
 
     public ConvertOptions() {
       struct_size = size();
@@ -3001,7 +3085,7 @@ public interface Sys extends Library {
      */
     public Pointer method;
     /**
-     * model of task vectors; null: none
+     * Base model of task vectors; linear and slerp take none.
      */
     public Pointer base;
     /**
@@ -3017,7 +3101,8 @@ public interface Sys extends Library {
      */
     public int has_normalize;
     /**
-     * 1: divide by the sum of the weights; unset: of linear and ties
+     * Divides by the sum of the weights, unless that is below 1e-8. Unset: true for linear and
+     * ties.
      */
     public int normalize;
     /**
@@ -3025,7 +3110,7 @@ public interface Sys extends Library {
      */
     public int has_lambda;
     /**
-     * of the sum of task vectors; unset: 1
+     * Factor of the sum of task vectors. Unset: 1.
      */
     public double lambda;
     /**
@@ -3033,7 +3118,7 @@ public interface Sys extends Library {
      */
     public int has_t;
     /**
-     * of slerp, 0 to 1; unset: 0.5
+     * slerp: position on the arc: 0 is the first model, 1 the second; 0 to 1. Unset: 0.5.
      */
     public double t;
     /**
@@ -3041,7 +3126,7 @@ public interface Sys extends Library {
      */
     public int has_seed;
     /**
-     * of what dare drops; unset: 1
+     * Seed of the values that dare drops; of the program also those that uniform takes. Unset: 1.
      */
     public long seed;
     /**
@@ -3835,6 +3920,14 @@ public interface Sys extends Library {
   );
 
   /**
+   * loom_tokenizer_encode() with options. `*ids` is transferred: loom_free().
+   */
+  int loom_tokenizer_encode_with(
+      Pointer tokenizer, String text, EncodeOptions options, PointerByReference ids, LongByReference
+      count
+  );
+
+  /**
    * Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id without a token).
    */
   int loom_tokenizer_decode(
@@ -4143,8 +4236,9 @@ public interface Sys extends Library {
 
   /**
    * Vectors float32 [count, dimensions], in the order of the texts; other texts do not change the
-   * bits of a text. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
-   * out_of_range (a text too long with no_truncate), cancelled.
+   * bits of a text. With LOOM_POOLING_NONE a vector per token of one text, [tokens, dimensions].
+   * `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text
+   * too long with no_truncate), invalid_argument (several texts with LOOM_POOLING_NONE), cancelled.
    */
   int loom_model_embed(
       Pointer model, Pointer texts, long count, EmbedOptions options, PointerByReference out

@@ -740,24 +740,34 @@ public final class Types {
    */
   public enum Pooling {
     MODEL(0),
+    /**
+     * mean of all states
+     */
     MEAN(1),
     /**
-     * the first
+     * the first state (CLS of an encoder)
      */
     CLS(2),
+    /**
+     * the last state
+     */
     LAST(3),
     /**
      * the largest of each value
      */
     MAX(4),
     /**
-     * by place
+     * mean, weighted by position (1, 2, ...)
      */
     WEIGHTED_MEAN(5),
     /**
-     * their sum over the root of their number
+     * sum of the states / sqrt(T)
      */
-    MEAN_SQRT_LEN(6);
+    MEAN_SQRT_LEN(6),
+    /**
+     * one vector per token
+     */
+    NONE(7);
 
     /** In the C interface. */
     public final int number;
@@ -810,15 +820,15 @@ public final class Types {
    */
   public enum SpliceMode {
     /**
-     * shares of both
+     * a weight is (1 - share) of a's + share of b's
      */
     BLEND(0),
     /**
-     * the first ones from a, the others from b
+     * the first part of each layer's weights from a, the rest from b
      */
     POINT(1),
     /**
-     * each from one of the two
+     * each weight from one of the two
      */
     UNIFORM(2);
 
