@@ -21,7 +21,7 @@ extern const DecoderFamily kMixtralFamily;
 constexpr DecoderFamily kMixtralFamily = {
     .hf_class = "MixtralForCausalLM",
     .model_type = "mixtral",
-    .config = {.bias = ConfigRules::Bias::never,
+    .config = {.bias = kNoBiases,
                .kv_heads_default = false,
                .max_positions = 131072,
                .rms_norm_eps = 1e-5,

@@ -25,7 +25,7 @@ constexpr ExpertRules kQwen2MoeExperts = {.normalize_key = "norm_topk_prob",
 extern const DecoderFamily kQwen2MoeFamily;
 constexpr DecoderFamily kQwen2MoeFamily = {.hf_class = "Qwen2MoeForCausalLM",
                                            .model_type = "qwen2_moe",
-                                           .config = {.bias = ConfigRules::Bias::qkv,
+                                           .config = {.bias = kQkvBiases,
                                                       .fixed = kQwen2MoeFixed,
                                                       .kv_heads_default = false,
                                                       .max_positions = 32768,
