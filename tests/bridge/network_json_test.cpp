@@ -144,6 +144,18 @@ TEST(NetworkJson, LeavesOutWhatEarlierVersionsWroteAndNothingReads) {
   EXPECT_NE(rounded.error().str().find("rope_bf16: unknown key"), std::string::npos);
 }
 
+TEST(NetworkJson, OmitsLateFieldsAtTheirDefaults) {
+  const auto text = [](const std::string& fields) {
+    const auto spec = parse_network(
+        R"({"loom":1,"input":[3],"layers":[{"type":"Dense","in":3,"out":2)" + fields + "}]}",
+        "net");
+    EXPECT_TRUE(spec.ok()) << spec.error().str();
+    return write_network(*spec);
+  };
+  EXPECT_EQ(text(R"(,"scale":1)").find("scale"), std::string::npos);
+  EXPECT_NE(text(R"(,"scale":0.5)").find("\"soft_cap\":0.0,\"scale\":0.5"), std::string::npos);
+}
+
 TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
   const Result<NetworkSpec> read = parse_network(
       R"({"loom":1,"input":[3],"layers":[{"type":"Dense","in":3,"out":2},{"type":"Softmax"}]})",

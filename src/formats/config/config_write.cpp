@@ -152,8 +152,7 @@ class SlidingLayers {
   // sliding_window: 0 disables it. If no layer has a window, it is one without effect.
   int64_t window() const {
     const bool switched = row_.nope == Nope::full_if_windows;
-    const bool optional = switched || row_.sliding == Sliding::every ||
-                          row_.sliding == Sliding::listed || row_.window_switch;
+    const bool optional = switched || row_.sliding == Sliding::every || row_.window_switch;
     const bool needed = any_ || !optional || (switched && nope_);
     return needed && window_ == 0 ? c_.max_positions : window_;
   }
