@@ -19,7 +19,7 @@ AXES = (1, 2, 3)
 NO_LIMIT = 2**53 - 1  # beyond it a range says nothing to people
 _RANGE = re.compile(r"^\[(\S+), (\S+)\]$")
 _KEYS = {"name", "code", "type", "default", "start", "begin", "range", "help", "unset", "off_on",
-         "was"}  # fmt: skip
+         "was", "late"}  # fmt: skip
 _LAYER_KEYS = {"name", "type", "kind", "id", "definition", "header", "help", "children", "more",
                "struct", "ids", "fields", "order", "cpp_order", "constant",
                "by_hand"}  # fmt: skip
@@ -50,6 +50,7 @@ class Field:
     unset: str = ""
     off_on: tuple[str, ...] = ()
     was: str = ""
+    late: bool = False
 
     @property
     def core(self) -> str:
@@ -190,7 +191,7 @@ def _field(row: dict, enums: dict[str, Enum], where: str) -> Field:
     found = Field(row["name"], row.get("code", row["name"]), row["type"], row["help"],
                   "default" not in row, default, row.get("begin", default), low, high,
                   row.get("unset", ""), tuple(row.get("off_on", ())),
-                  row.get("was", ""))  # fmt: skip
+                  row.get("was", ""), row.get("late", False))  # fmt: skip
     _check_field(found, enums, where)
     return found
 
@@ -288,8 +289,10 @@ def _core_row(item: Field, enums: dict[str, Enum]) -> str:
     numbers = ", ".join(f"{int(v)}" if v == int(v) and abs(v) <= NO_LIMIT else repr(float(v))
                         for v in (value, item.low, item.high))  # fmt: skip
     parts = [quoted(item.name), f"FieldType::{kind}", numbers, quoted(text), quoted(item.help)]
-    if item.was:
+    if item.was or item.late:
         parts.append(quoted(item.was))
+    if item.late:
+        parts.append("true")
     return f"    {{{', '.join(parts)}}},"
 
 

@@ -145,7 +145,8 @@ class Tree:
         return self.places(name, *named, but=("src/learn/loss/", "src/learn/metrics/"))
 
     def layer_places(self, name: str) -> list[str]:
-        return self.places(name, re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+        return self.places(name, snake, but="src/families/")  # names of tensors there
 
     def operator_places(self, name: str) -> list[str]:
         return self.places(f'"{name}"', only=ONNX_ROOMS)
@@ -189,7 +190,8 @@ class Tree:
 
     def flat_room(self) -> tuple[str, int]:
         rooms = Counter(path.rpartition("/")[0] for path in self.files
-                        if path.startswith(("src/", "cli/")))  # fmt: skip
+                        if path.startswith(("src/", "cli/"))
+                        and not path.startswith("src/families/"))  # a file per family
         return rooms.most_common(1)[0]
 
     def lines(self) -> int:

@@ -38,6 +38,8 @@ struct LOOM_API Dense {
   Activation activation = Activation::linear;
   // c: the result y becomes c tanh(y / c); 0 = none; 0 to 1000000.
   double soft_cap = 0;
+  // Factor of the result, before soft_cap; 1e-06 to 1000000.
+  double scale = 1;
   operator Layer() const;
 };
 
@@ -276,6 +278,10 @@ struct LOOM_API LayerNorm {
   int64_t width = 1;
   // Added to the variance; 0 to 1.
   double eps = 1e-05;
+  // Multiply by a trained weight.
+  bool weight = true;
+  // Add a trained bias.
+  bool bias = true;
   operator Layer() const;
 };
 
@@ -477,10 +483,12 @@ struct LOOM_API Sequential {
   operator Layer() const;
 };
 
-// x + F(x), F being the children one after the other. Without children the second input is what the
-// layer before received.
+// x + scale F(x), F being the children one after the other. Without children the second input is
+// what the layer before received.
 struct LOOM_API Residual {
   std::vector<Layer> children = {};
+  // Factor of what is added; 1e-06 to 1000000.
+  double scale = 1;
   operator Layer() const;
 };
 

@@ -28,6 +28,14 @@ JsonValue field_json(const LayerConfig& layer, int field) {
   return {};
 }
 
+// Lists have no defaults that files omit.
+bool is_default(const LayerConfig& layer, int field) {
+  const FieldDesc& desc = layer.def->fields[static_cast<size_t>(field)];
+  if (desc.type == FieldType::list) return false;
+  if (desc.type == FieldType::text) return layer.text(field) == desc.default_text;
+  return layer.real(field) == desc.default_number;
+}
+
 void add_layer(const LayerConfig& layer, JsonValue& out);
 
 JsonValue strings(const std::vector<std::string>& list) {
@@ -60,6 +68,7 @@ void add_layer(const LayerConfig& layer, JsonValue& out) {
   if (layer.def->wired) return add_graph(layer, out);
   for (size_t i = 0; i < layer.def->fields.size(); ++i) {
     const FieldDesc& desc = layer.def->fields[i];
+    if (desc.late && is_default(layer, static_cast<int>(i))) continue;
     out.add(std::string(desc.name), field_json(layer, static_cast<int>(i)));
   }
   if (!layer.def->container) return;

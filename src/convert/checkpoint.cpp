@@ -4,6 +4,7 @@
 #include "convert/formats/formats.hpp"
 #include "convert/language_model.hpp"
 #include "formats/config/encoder.hpp"
+#include "formats/config/text_config.hpp"
 #include "io/files/file.hpp"
 #include "io/files/foreign_file.hpp"
 #include "io/json/json.hpp"
@@ -78,7 +79,8 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder) {
   Checkpoint c;
   const std::string config_path = folder + "/config.json";
   const std::string generation_path = folder + "/generation_config.json";
-  LOOM_ASSIGN(const std::string config, read_file(config_path));
+  LOOM_ASSIGN(std::string config, read_file(config_path));
+  config = text_config_json(std::move(config));
   std::string generation;
   if (file_exists(generation_path)) {
     LOOM_ASSIGN(generation, read_file(generation_path));

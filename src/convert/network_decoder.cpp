@@ -112,12 +112,15 @@ Result<DecoderConfig> read_cells(const GridSpec& grid, int64_t positions) {
     if (b == 0) take_mlp(*mlp, c);
     c.layers.push_back(own_of(*attention));
   }
-  c.post_norms = grid.find({1, 0, 0, 0})->layer.children.size() == 3;
+  const LayerConfig& block = grid.find({1, 0, 0, 0})->layer;
+  c.post_norms = block.children.size() == 3;
+  c.residual_scale = number(block, "scale");
   const Coord norm_at{grid.depth() - 1, 0, 0, 0}, head_at{grid.depth() - 1, 0, 0, 1};
   LOOM_ASSIGN(const LayerConfig* norm, layer_at(grid, norm_at, LayerKind::rms_norm));
   c.rms_norm_eps = number(*norm, "eps");
   LOOM_ASSIGN(const LayerConfig* head, layer_at(grid, head_at, LayerKind::dense));
   c.final_soft_cap = number(*head, "soft_cap");
+  c.logit_scale = number(*head, "scale");
   c.tie_word_embeddings = grid.find(head_at)->shared_with.has_value();
   return c;
 }
@@ -229,12 +232,12 @@ Result<bool> any_value(const NetworkSource& source, const Param& param) {
   return std::any_of(values.begin(), values.end(), [](float v) { return v != 0.0f; });
 }
 
-Result<Biases> biases_of(const NetworkSource& source) {
+Result<Biases> biases_of(const NetworkSource& source, const DecoderConfig& config) {
   using enum DecoderRole;
   Biases found;
   LOOM_ASSIGN(const Network network, Network::finalize(source.spec.grid, Shape{1, 1}));
   for (const Param& param : network.params()) {
-    const DecoderRole role = decoder_piece(param).role;
+    const DecoderRole role = decoder_piece(param, config).role;
     const bool qkv = role == q_bias || role == k_bias || role == v_bias;
     const bool mlp = role == gate_bias || role == up_bias || role == down_bias;
     if (!qkv && !mlp && role != o_bias) continue;
@@ -251,8 +254,8 @@ void clear_flag(LayerConfig& layer, std::string_view name) {
 
 // Files of the original project have zero biases if their source model had none, and most classes
 // cannot express biases.
-Status drop_zero_biases(NetworkSource& source) {
-  LOOM_ASSIGN(const Biases kept, biases_of(source));
+Status drop_zero_biases(const DecoderConfig& config, NetworkSource& source) {
+  LOOM_ASSIGN(const Biases kept, biases_of(source, config));
   GridSpec grid = source.spec.grid;
   for (int64_t i = 0; i < grid.size(); ++i) {
     if (grid.cell(i) == nullptr) continue;
@@ -316,7 +319,7 @@ Result<std::unique_ptr<ModelSource>> decoder_of_network(std::unique_ptr<NetworkS
                                                         int64_t positions) {
   // Checks the shape first: roles mean nothing in another network.
   const Result<DecoderConfig> cells = read_cells(network->spec.grid, positions);
-  if (cells.ok()) LOOM_TRY(drop_zero_biases(*network));
+  if (cells.ok()) LOOM_TRY(drop_zero_biases(*cells, *network));
   Result<DecoderConfig> config = decoder_config_of(network->spec.grid, positions);
   if (!config.ok()) {
     Error error = config.error();

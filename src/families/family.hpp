@@ -20,9 +20,12 @@ namespace loom::core {
 struct ConfigKeys {
   std::string_view hidden = "hidden_size", inner = "intermediate_size";
   std::string_view layers = "num_hidden_layers", heads = "num_attention_heads";
+  std::string_view kv_heads = "num_key_value_heads";
   std::string_view positions = "max_position_embeddings", eps = "rms_norm_eps";
   std::string_view rope_theta = "rope_theta", rotary_part = "partial_rotary_factor";
-  std::string_view table_width = {};  // of the embedding, if it may differ from the hidden one
+  std::string_view window = "sliding_window";
+  std::string_view rotary_width = {};  // rotated values per head, instead of all `rope` settings
+  std::string_view table_width = {};   // of the embedding, if it may differ from the hidden one
 };
 
 inline constexpr ConfigKeys kUsualKeys;
@@ -33,60 +36,108 @@ struct FixedSetting {
   bool value;
 };
 
+// A setting and its value if it is absent. An empty key: the class fixes the value.
+template <class T>
+struct Setting {
+  std::string_view key = {};
+  T value = {};
+};
+
+// Which products of blocks have biases.
+struct BiasRules {
+  Setting<bool> qkv = {"attention_bias"}, out = {"attention_bias"}, mlp = {};
+  constexpr bool all() const {  // in every file
+    return qkv.key.empty() && out.key.empty() && mlp.key.empty() && qkv.value && out.value &&
+           mlp.value;
+  }
+};
+inline constexpr BiasRules kNoBiases = {{}, {}, {}};
+inline constexpr BiasRules kQkvBiases = {{"", true}, {}, {}};
+inline constexpr BiasRules kMlpBiases = {{}, {}, {"", true}};
+inline constexpr BiasRules kAllBiases = {{"", true}, {"", true}, {"", true}};
+// attention_bias for q, k, v and o; mlp_bias for the MLP.
+inline constexpr BiasRules kBothBiases = {.mlp = {"mlp_bias"}};
+
 // config.json: the settings that a class of `transformers` fixes, and its defaults. All other
 // settings are read from the file.
 struct ConfigRules {
-  // of attention; read: attention_bias decides for q, k, v and o; always: all products of blocks
-  enum class Bias : uint8_t { read, never, qkv, always };
   // Which layers have a sliding window without layer_types. never: not supported by the class;
-  // every: all, or none; late: from max_window_layers on; nope: those without rotary positions;
-  // odd: the first, the third, ...; pattern: all except each sliding_window_pattern-th.
-  enum class Sliding : uint8_t { never, every, late, nope, odd, pattern };
+  // every: all, or none; listed: all without layer_types; late: from max_window_layers on; nope:
+  // those without rotary positions; odd: the first, the third, ...; pattern: all except each
+  // sliding_window_pattern-th; first: all except the first of each `pattern`; runs: those that
+  // attention_types calls local.
+  enum class Sliding : uint8_t { never, every, listed, late, nope, odd, pattern, first, runs };
+  // Which layers have no rotary positions. listed: those of no_rope_layers; full: those without a
+  // window; full_if_windows: the same if sliding_window is set.
+  enum class Nope : uint8_t { never, listed, full, full_if_windows };
 
   // The structure of a block.
-  Bias bias = Bias::read;
-  bool reads_mlp_bias = false;
+  BiasRules bias = {};
   bool head_bias = false;          // the head has a bias
-  bool layer_norms = false;        // LayerNorm with a bias instead of RMSNorm
+  bool layer_norms = false;        // LayerNorm instead of RMSNorm
+  bool norm_weights = true;        // of LayerNorm
+  bool norm_biases = true;         // of LayerNorm
   bool unit_offset_norms = false;  // norms store w of (1 + w)
   bool qk_norm = false;
-  bool sub_norms = false;   // before the last projections of attention and MLP
-  bool post_norms = false;  // after attention and MLP too
-  bool gated = true;        // the MLP has a gate
+  std::string_view qk_norm_key = {};  // setting of that
+  QkNormForm qk_norm_form = QkNormForm::rms;
+  bool qk_norm_after_rope = false;
+  bool sub_norms = false;                // before the last projections of attention and MLP
+  bool pre_norms = true;                 // before attention and MLP
+  bool post_norms = false;               // after attention and MLP
+  std::string_view post_norms_key = {};  // setting of that
+  bool gated = true;                     // the MLP has a gate
   ResidualKind residual = ResidualKind::serial;
   std::string_view parallel_key = {};  // setting; false makes the residual serial
+  bool parallel = true;                // when that is absent
+  // A setting of two forms (Falcon). true: parallel blocks whose count of norms is `norms_key`, and
+  // keys->kv_heads is read; false: the other rules.
+  std::string_view grouped_key = {}, norms_key = {};
 
   // Sizes.
   const ConfigKeys* keys = &kUsualKeys;
   std::span<const FixedSetting> fixed = {};
-  bool plain_heads = false;       // num_key_value_heads and head_dim are ignored
-  bool kv_heads_default = true;   // num_key_value_heads may be absent
-  bool inner_default = false;     // the inner size may be absent: 4 * hidden
-  int32_t head_dim = 0;           // when absent (not null): 0 = hidden_size / num_heads
-  int32_t max_positions = 2048;   // when absent
-  double rms_norm_eps = 1e-6;     // when absent
-  bool tied = false;              // tie_word_embeddings when absent
-  bool scaled_embedding = false;  // by sqrt(hidden_size)
+  std::span<const std::string_view> refused = {};  // settings that must be null or absent
+  bool plain_heads = false;                        // num_key_value_heads and head_dim are ignored
+  bool square = false;                             // num_heads * head_dim must be hidden_size
+  std::string_view multi_query_key = {};  // setting, true if absent: one head of keys and values
+  bool kv_heads_default = true;           // num_key_value_heads may be absent
+  bool inner_default = false;             // the inner size may be absent: 4 * hidden
+  int32_t head_dim = 0;                   // when absent (not null): 0 = hidden_size / num_heads
+  int32_t max_positions = 2048;           // when absent
+  double rms_norm_eps = 1e-6;             // when absent
+  bool tied = false;                      // tie_word_embeddings when absent
+  bool scaled_embedding = false;          // by sqrt(hidden_size)
+  std::string_view scaled_embedding_key = {};  // setting of that
 
   // Positions.
   bool learned_positions = false;
   bool partial_rotary = false;  // partial_rotary_factor is used
   double rotary_part = 1;       // rotated part of a head, when absent
   bool local_rope = false;      // sliding layers have their own rotary positions
-  bool nope_layers = false;     // no_rope_layers is used
-  double rope_theta = 10000;    // when absent
+  Nope nope = Nope::never;
+  double rope_theta = 10000;   // when absent
+  bool rope_required = false;  // without rope_parameters the class has a scaling of its own
+  bool alpha_rope = false;     // "dynamic" positions with `alpha` are plain ones of another theta
+  double local_theta = 10000;  // of sliding layers with their own positions, when absent
 
   // Windows.
   Sliding sliding = Sliding::never;
   bool window_switch = false;  // the window needs use_sliding_window
   int32_t window = 0;          // when absent (not null): 0 = none
+  int32_t pattern = 6;         // sliding_window_pattern when absent
 
   // Activations and their limits.
   std::string_view act_key = "hidden_act";
   std::string_view act = "silu";     // when absent
   std::string_view gelu_means = {};  // the activation that the class uses if a file says gelu
+  // Factors of the embedding, of scores, of what a block adds, and of logits; a divisor of logits.
+  // The value 0 disables one. Scores without a factor are divided by sqrt(head_dim).
+  Setting<double> embedding_factor = {}, score_factor = {}, residual_factor = {};
+  Setting<double> logit_factor = {}, logit_divisor = {};
   // query_pre_attn_scalar when absent; 0 means that scores are always divided by sqrt(head_dim)
   double query_scalar = 0;
+  std::string_view clip_key = {};    // setting: the limit of q, k and v
   bool attention_cap = false;        // attn_logit_softcapping is used
   bool final_cap = false;            // final_logit_softcapping is used
   double attention_cap_default = 0;  // when absent (not null): 0 = none
@@ -112,10 +163,16 @@ struct FolderNames {
   // Tensors of the class without a head lack the first word of `block`.
   bool optional_prefix = false;
   std::string_view other_head = {};  // a second name of the head
-  bool fused = false;                // q, k and v concatenated; gate and up too, if there is a gate
-  bool by_head = false;              // concatenated for each head
-  bool transposed = false;           // matrices of blocks are [in, out]
-  int32_t unused_positions = 0;      // rows before that of the first position
+  // q, k and v of one name are concatenated; gate and up too. by_group: q, k and v are concatenated
+  // for each head of keys and values. shards > 0: q, v, k in each of so many parts of their rows.
+  bool by_group = false;
+  int32_t shards = 0;
+  std::span<const PartName> parallel_names = {};  // of parallel blocks with two norms
+  // Rows of q and k have the two halves of each rotary pair side by side.
+  bool pairs_rows = false;
+  bool split_qk_norms = false;   // weights of norms of q and k are [heads, head_dim]
+  bool transposed = false;       // matrices of blocks are [in, out]
+  int32_t unused_positions = 0;  // rows before that of the first position
 };
 
 // GGUF files: the graph of llama.cpp.

@@ -1,6 +1,6 @@
 // Dense: y = act(x W^T + b), W [out, in]. Rows are all extents but the last. If the last extent is
-// not `in` but a whole sample has that many values, the sample is the row. soft_cap c > 0 gives c
-// tanh(y / c), which keeps small values and bounds all by c.
+// not `in` but a whole sample has that many values, the sample is the row. y is multiplied by
+// scale. Then soft_cap c > 0 gives c tanh(y / c), which keeps small values and bounds all by c.
 #include "base/text.hpp"
 #include "layers/core/field_tables.hpp"
 #include "layers/core/forward_call.hpp"
@@ -61,7 +61,8 @@ Result<Tensor> forward(ForwardCall& call) {
   m.y = y;
   LOOM_ASSIGN(m.activation, parse_activation(call.config().text(kActivation)));
   LOOM_TRY(call.ops().matmul(m));
-  return capped(call, y);
+  LOOM_ASSIGN(const Tensor scaled, call.scaled(y, static_cast<float>(call.config().real(kScale))));
+  return capped(call, scaled);
 }
 
 LayerExample example() {

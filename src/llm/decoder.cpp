@@ -1,7 +1,10 @@
 #include "llm/decoder.hpp"
 
+#include <map>
+
 #include "base/text.hpp"
 #include "layers/core/graph.hpp"
+#include "llm/decoder_block.hpp"
 
 namespace loom::core {
 namespace {
@@ -20,8 +23,12 @@ std::string rope_scaling(RopeKind kind) {
 }
 
 Result<LayerConfig> norm_layer(const DecoderConfig& c) {
-  return make_layer(c.layer_norms ? LayerKind::layer_norm : LayerKind::rms_norm,
-                    {{"width", c.hidden_size}, {"eps", c.rms_norm_eps}});
+  if (!c.layer_norms)
+    return make_layer(LayerKind::rms_norm, {{"width", c.hidden_size}, {"eps", c.rms_norm_eps}});
+  return make_layer(LayerKind::layer_norm, {{"width", c.hidden_size},
+                                            {"eps", c.rms_norm_eps},
+                                            {"weight", c.norm_weights},
+                                            {"bias", c.norm_biases}});
 }
 
 Result<LayerConfig> attention_layer(const DecoderConfig& c, const DecoderLayer& own) {
@@ -80,60 +87,40 @@ Result<LayerConfig> down_layer(const DecoderConfig& c) {
                                        {"activation", "linear"}});
 }
 
-// x + layers(norm(x)), or x + norm(layers(norm(x))).
-Result<LayerConfig> residual(const DecoderConfig& c, std::vector<Result<LayerConfig>> layers) {
-  std::vector<LayerConfig> children;
-  LOOM_ASSIGN(LayerConfig norm, norm_layer(c));
-  children.push_back(norm);
-  for (Result<LayerConfig>& layer : layers) {
-    if (!layer.ok()) return layer.error();
-    children.push_back(std::move(*layer));
+Result<LayerConfig> part_layer(BlockPart part, const DecoderConfig& c, const DecoderLayer& own) {
+  switch (part) {
+    case BlockPart::attention_norm:
+    case BlockPart::attention_post_norm:
+    case BlockPart::mlp_norm:
+    case BlockPart::mlp_post_norm: return norm_layer(c);
+    case BlockPart::attention: return attention_layer(c, own);
+    case BlockPart::mlp: return mlp_layer(c);
+    case BlockPart::up: return up_layer(c);
+    case BlockPart::down: return down_layer(c);
+    case BlockPart::sum: break;
   }
-  if (c.post_norms) children.push_back(std::move(norm));
-  return make_layer(LayerKind::residual, {}, std::move(children));
+  return make_layer(LayerKind::binary, {{"function", "add"}});
 }
 
-Result<LayerConfig> attention_part(const DecoderConfig& c, const DecoderLayer& own) {
-  std::vector<Result<LayerConfig>> layers;
-  layers.push_back(attention_layer(c, own));
-  return residual(c, std::move(layers));
-}
-
-Result<LayerConfig> mlp_part(const DecoderConfig& c) {
-  std::vector<Result<LayerConfig>> layers;
-  if (c.gated_mlp) {
-    layers.push_back(mlp_layer(c));
-  } else {
-    layers.push_back(up_layer(c));
-    layers.push_back(down_layer(c));
-  }
-  return residual(c, std::move(layers));
-}
-
-// x + attention(norm(x)) + mlp(norm(x)). Nodes 3 and 4 are always the MLP, because decoder_role.cpp
-// finds the roles of parameters by these numbers.
-Result<LayerConfig> parallel_block(const DecoderConfig& c, const DecoderLayer& own) {
-  const bool shared = c.residual == ResidualKind::shared_norm;
-  const GraphValue x;
-  std::vector<LayerConfig> nodes;
+// Puts the cells of block `b`: residuals of serial parts, or one graph of parallel ones.
+Status put_block(const DecoderConfig& c, int64_t b, GridSpec& grid) {
+  std::map<int64_t, std::vector<LayerConfig>> cells;
   GraphWiring wiring;
-  const auto add = [&](Result<LayerConfig> layer, std::vector<GraphValue> reads) -> Status {
+  for (BlockNode& node : block_nodes(c)) {
+    LOOM_ASSIGN(LayerConfig layer, part_layer(node.part, c, c.layer(b)));
+    cells[node.cell].push_back(std::move(layer));
+    wiring.nodes.push_back(std::move(node.reads));
+  }
+  wiring.outputs = {{static_cast<int64_t>(wiring.nodes.size()) - 1, 0}};
+  for (auto& [l, children] : cells) {
+    Result<LayerConfig> layer =
+        l == kParallelCell
+            ? make_graph(wiring, std::move(children))
+            : make_layer(LayerKind::residual, {{"scale", c.residual_scale}}, std::move(children));
     if (!layer.ok()) return layer.error();
-    nodes.push_back(std::move(*layer));
-    wiring.nodes.push_back(std::move(reads));
-    return {};
-  };
-  const auto sum = [] { return make_layer(LayerKind::binary, {{"function", "add"}}); };
-  LOOM_TRY(add(norm_layer(c), {x}));
-  LOOM_TRY(add(attention_layer(c, own), {{0, 0}}));
-  if (shared) LOOM_TRY(add(sum(), {x, {1, 0}}));
-  if (!shared) LOOM_TRY(add(norm_layer(c), {x}));
-  LOOM_TRY(add(up_layer(c), {{shared ? 0 : 2, 0}}));
-  LOOM_TRY(add(down_layer(c), {{3, 0}}));
-  if (!shared) LOOM_TRY(add(sum(), {x, {1, 0}}));
-  LOOM_TRY(add(sum(), {{shared ? 2 : 5, 0}, {4, 0}}));
-  wiring.outputs = {{static_cast<int64_t>(nodes.size()) - 1, 0}};
-  return make_graph(wiring, std::move(nodes));
+    LOOM_TRY(grid.put({1 + b, 0, 0, l}, {std::move(*layer), {}}));
+  }
+  return {};
 }
 
 // Combinations that a configuration may name but no network has.
@@ -141,9 +128,9 @@ Status check_forms(const DecoderConfig& c) {
   const bool serial = c.residual == ResidualKind::serial;
   if (c.post_norms && (c.layer_norms || !serial))
     return unsupported("a decoder with norms after attention and MLP has RMSNorms there");
-  if (c.gated_mlp && !serial) {
-    return unsupported("a decoder with parallel attention and MLP has an MLP without a gate");
-  }
+  if (!serial && (!c.pre_norms || c.residual_scale != 1))
+    return unsupported(
+        "a decoder with parallel attention and MLP has norms before them and no residual scale");
   if (c.sub_norms && !c.gated_mlp)
     return unsupported("a decoder with norms before the last projections has an MLP with a gate");
   return {};
@@ -165,20 +152,14 @@ Result<GridSpec> decoder_grid(const DecoderConfig& c) {
                                                           {"width", c.hidden_size},
                                                           {"scale", c.embedding_scale},
                                                           {"positions", c.learned_positions}})));
-  for (int64_t b = 0; b < c.num_layers; ++b) {
-    if (!serial) {
-      LOOM_TRY(put({1 + b, 0, 0, 2}, parallel_block(c, c.layer(b))));
-      continue;
-    }
-    LOOM_TRY(put({1 + b, 0, 0, 0}, attention_part(c, c.layer(b))));
-    LOOM_TRY(put({1 + b, 0, 0, 1}, mlp_part(c)));
-  }
+  for (int64_t b = 0; b < c.num_layers; ++b) LOOM_TRY(put_block(c, b, grid));
   const int64_t last = c.num_layers + 1;
   LOOM_TRY(put({last, 0, 0, 0}, norm_layer(c)));
   auto head = make_layer(LayerKind::dense, {{"in", c.hidden_size},
                                             {"out", c.vocab_size},
                                             {"bias", c.head_bias},
-                                            {"soft_cap", c.final_soft_cap}});
+                                            {"soft_cap", c.final_soft_cap},
+                                            {"scale", c.logit_scale}});
   std::optional<Coord> tied;
   if (c.tie_word_embeddings) tied = Coord{0, 0, 0, 0};
   LOOM_TRY(put({last, 0, 0, 1}, std::move(head), tied));

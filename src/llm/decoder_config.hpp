@@ -47,7 +47,9 @@ struct DecoderConfig {
   int64_t vocab_size = 0;
   int64_t max_positions = 2048;
   double rms_norm_eps = 1e-6;     // of all norms, whatever their kind
-  bool layer_norms = false;       // norms subtract the mean and have a bias (not those of heads)
+  bool layer_norms = false;       // norms subtract the mean (not those of heads)
+  bool norm_weights = true;       // of those norms; RMS norms always have one
+  bool norm_biases = true;        // of those norms; RMS norms have none
   bool gated_mlp = true;          // down(act(gate x) * up x); else down(act(up x))
   int64_t learned_positions = 0;  // rows of a table added to the embedding; 0 means none
   ResidualKind residual = ResidualKind::serial;
@@ -59,11 +61,14 @@ struct DecoderConfig {
   bool head_bias = false;
   bool qk_norm = false;     // norm of q and k, per-head RMS (Qwen3) unless qk_norm_form says more
   bool sub_norms = false;   // RMS norm before the last projections of attention and MLP (BitNet)
+  bool pre_norms = true;    // before attention and MLP
   bool post_norms = false;  // RMS norm of what attention and MLP add to the stream (Gemma 2)
+  double residual_scale = 1.0;       // of what attention and MLP add to the stream (Granite)
   double embedding_scale = 1.0;      // as in f32; a Gemma cast to bf16 as a whole rounds it to bf16
   double attention_scale = 0.0;      // of the scores; 0 means 1 / sqrt(head_dim)
   double attention_soft_cap = 0.0;   // c: scores s become c tanh(s / c); 0 disables it
   double final_soft_cap = 0.0;       // the same for logits
+  double logit_scale = 1.0;          // factor of the logits, before their cap
   std::vector<DecoderLayer> layers;  // num_layers entries, or empty if all are plain
   double rope_theta = 10000.0;
   RopeKind rope = RopeKind::standard;

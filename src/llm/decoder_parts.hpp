@@ -10,16 +10,29 @@ namespace loom::core {
 
 // A tensor of a checkpoint, or some of its rows.
 struct TensorPart {
-  std::string name;       // "model.layers.3.mlp.up_proj.weight"
+  std::string name = {};  // "model.layers.3.mlp.up_proj.weight"
   int64_t first_row = 0;  // first row of the parameter
   int64_t rows = 0;       // of the whole tensor
   // Rows of the parameter are in runs of `run`, `step` rows apart; 0 means one run.
   int64_t run = 0, step = 0;
   bool transposed = false;  // the tensor is [cols, rows]
+  // > 0: the first `rotated` of each `head` rows have the two halves of rotary pairs side by side.
+  int64_t head = 0, rotated = 0;
 
+  int64_t split = 0;  // > 0: the vector is stored as [rows / split, split]
+
+  // Whether rows of the parameter are not next to each other.
+  bool scattered() const { return run > 0 || head > 0; }
   // The tensor row with row `row` of the parameter.
   int64_t row(int64_t row) const {
+    if (head > 0) row += paired(row % head) - row % head;
     return first_row + (run == 0 ? row : row / run * step + row % run);
+  }
+
+ private:
+  int64_t paired(int64_t row) const {
+    const int64_t half = rotated / 2;
+    return row >= rotated ? row : row < half ? 2 * row : 2 * (row - half) + 1;
   }
 };
 

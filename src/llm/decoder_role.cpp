@@ -1,66 +1,26 @@
 #include "llm/decoder_role.hpp"
 
-#include <span>
+#include "llm/decoder_block.hpp"
 
 namespace loom::core {
 namespace {
 
-// Children of the residual of attention or of the MLP (decoder.hpp), and the cell of a parallel
-// block. There, child 2 is the norm of the MLP.
-constexpr int kBefore = 0;
-constexpr int64_t kMlpCell = 1, kParallelCell = 2;
-
-struct NamedRole {
-  std::string_view name;  // in the layer
-  DecoderRole role;
-};
-constexpr NamedRole kAttention[] = {{"q", DecoderRole::q},
-                                    {"k", DecoderRole::k},
-                                    {"v", DecoderRole::v},
-                                    {"o", DecoderRole::o},
-                                    {"q_bias", DecoderRole::q_bias},
-                                    {"k_bias", DecoderRole::k_bias},
-                                    {"v_bias", DecoderRole::v_bias},
-                                    {"o_bias", DecoderRole::o_bias},
-                                    {"q_norm", DecoderRole::q_norm},
-                                    {"k_norm", DecoderRole::k_norm},
-                                    {"q_norm_bias", DecoderRole::q_norm_bias},
-                                    {"k_norm_bias", DecoderRole::k_norm_bias},
-                                    {"sinks", DecoderRole::sinks},
-                                    {"sub_norm", DecoderRole::attention_sub_norm}};
-constexpr NamedRole kMlp[] = {{"gate", DecoderRole::gate},
-                              {"up", DecoderRole::up},
-                              {"down", DecoderRole::down},
-                              {"gate_bias", DecoderRole::gate_bias},
-                              {"up_bias", DecoderRole::up_bias},
-                              {"down_bias", DecoderRole::down_bias},
-                              {"sub_norm", DecoderRole::mlp_sub_norm}};
-
-DecoderRole norm_role(const Param& param, bool bias) {
-  using enum DecoderRole;
-  const bool mlp = param.cell.l == kMlpCell;
-  if (param.child == kBefore && !mlp) return bias ? attention_norm_bias : attention_norm;
-  if (param.child == kBefore || param.cell.l == kParallelCell)
-    return bias ? mlp_norm_bias : mlp_norm;
-  return mlp ? mlp_post_norm : attention_post_norm;
+DecoderRole role_in_block(const Param& param, const DecoderConfig& config) {
+  for (const BlockNode& node : block_nodes(config)) {
+    if (node.cell == param.cell.l && node.child == param.child)
+      return block_role(node.part, param.spec.name);
+  }
+  return DecoderRole::o;
 }
 
-// For an MLP without a gate: children 1 and 2 of its residual, or 3 and 4 of a block.
-DecoderRole dense_role(const Param& param, bool bias) {
-  using enum DecoderRole;
-  if (param.child % 2 == 1) return bias ? up_bias : up;
-  return bias ? down_bias : down;
-}
-
-DecoderRole role_in_block(const Param& param) {
-  const bool mlp = param.cell.l == kMlpCell;
+// A parameter of a cell without children: the embedding, the last norm or the head.
+DecoderRole outer_role(const Param& param) {
   const std::string_view name = param.spec.name;
-  if (name == "gamma" || name == "beta") return norm_role(param, name == "beta");
-  if (name == "weight" || name == "bias") return dense_role(param, name == "bias");
-  const std::span<const NamedRole> rows = mlp ? std::span<const NamedRole>(kMlp) : kAttention;
-  for (const NamedRole& row : rows)
-    if (row.name == name) return row.role;
-  return mlp ? DecoderRole::down : DecoderRole::o;
+  if (param.cell.z == 0)
+    return name == "positions" ? DecoderRole::positions : DecoderRole::token_embedding;
+  if (param.spec.matrix()) return DecoderRole::head;
+  if (name == "bias") return DecoderRole::head_bias;
+  return name == "beta" ? DecoderRole::output_norm_bias : DecoderRole::output_norm;
 }
 
 // `child`: as in Param.
@@ -83,19 +43,14 @@ void each_decoder_param(const GridSpec& grid, const std::function<void(const Par
   }
 }
 
-DecoderPiece decoder_piece(const Param& param) {
-  if (param.child >= 0) return {role_in_block(param), param.cell.z - 1};
-  const std::string_view name = param.spec.name;
-  if (param.cell.z == 0) {
-    return {name == "positions" ? DecoderRole::positions : DecoderRole::token_embedding};
-  }
-  if (param.spec.matrix()) return {DecoderRole::head};
-  if (name == "bias") return {DecoderRole::head_bias};
-  return {name == "beta" ? DecoderRole::output_norm_bias : DecoderRole::output_norm};
+DecoderPiece decoder_piece(const Param& param, const DecoderConfig& config) {
+  if (param.child < 0) return {outer_role(param)};
+  return {role_in_block(param, config), param.cell.z - 1};
 }
 
 bool is_vocabulary_matrix(const Param& param, int64_t vocab) {
-  const DecoderRole role = decoder_piece(param).role;
+  if (param.child >= 0) return false;
+  const DecoderRole role = outer_role(param);
   if (role == DecoderRole::positions) return true;
   return (role == DecoderRole::token_embedding || role == DecoderRole::head) &&
          param.spec.matrix() && param.spec.shape[0] == vocab;

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "grid/network.hpp"
+#include "llm/decoder_config.hpp"
 #include "llm/roles.hpp"
 
 namespace loom::core {
@@ -14,9 +15,9 @@ struct DecoderPiece {
   int64_t block = -1;  // -1 means outside the blocks
 };
 
-// The role of a parameter of decoder_grid(), by its cell, its index there and its name in the
+// The role of a parameter of decoder_grid(config), by its cell, its index there and its name in the
 // layer.
-DecoderPiece decoder_piece(const Param& param);
+DecoderPiece decoder_piece(const Param& param, const DecoderConfig& config);
 
 // Calls `each` with every parameter of a decoder_grid(), in the order of Network, without memory
 // for weights. Readers use it to list a model's parameters before the network exists.

@@ -67,7 +67,8 @@ const std::vector<BadNetwork> kLayers = {
      "at byte 53: layers[0].in: expected an integer from 1 to 16777216, found "
      "9223372036854775808"},
     {R"({"type":"Dense","in":3,"out":3,"type2":1})",
-     "at byte 71: layers[0].type2: unknown key; Dense has in, out, bias, activation, soft_cap"},
+     "at byte 71: layers[0].type2: unknown key; Dense has in, out, bias, activation, soft_cap, "
+     "scale"},
     {R"({"type":"dense","in":3,"out":3,"disabled":null})",
      std::string("at byte 40: layers[0].type: unknown layer 'dense'; known are Dense, ") +
          "MultiHeadAttention, SwiGLU, RMSNorm, CNN1, CNN2, CNN3, RNN, LSTM, LayerNorm, "
@@ -76,7 +77,8 @@ const std::vector<BadNetwork> kLayers = {
          "Flatten, Reshape, Permute, Pad, Upsample, PixelShuffle" +
          test::unreleased_layers()},
     {R"({"type":"Dense","in":3,"out":3,"link":{}})",
-     "at byte 70: layers[0].link: unknown key; Dense has in, out, bias, activation, soft_cap"},
+     "at byte 70: layers[0].link: unknown key; Dense has in, out, bias, activation, soft_cap, "
+     "scale"},
     {R"({"type":"Residual","children":{}})",
      "at byte 62: layers[0].children: expected a list of layers, found an object"},
     {R"({"type":"Residual","children":[1]})",

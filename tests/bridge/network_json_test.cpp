@@ -144,6 +144,18 @@ TEST(NetworkJson, LeavesOutWhatEarlierVersionsWroteAndNothingReads) {
   EXPECT_NE(rounded.error().str().find("rope_bf16: unknown key"), std::string::npos);
 }
 
+TEST(NetworkJson, OmitsLateFieldsAtTheirDefaults) {
+  const auto text = [](const std::string& fields) {
+    const auto spec = parse_network(
+        R"({"loom":1,"input":[3],"layers":[{"type":"Dense","in":3,"out":2)" + fields + "}]}",
+        "net");
+    EXPECT_TRUE(spec.ok()) << spec.error().str();
+    return write_network(*spec);
+  };
+  EXPECT_EQ(text(R"(,"scale":1)").find("scale"), std::string::npos);
+  EXPECT_NE(text(R"(,"scale":0.5)").find("\"soft_cap\":0.0,\"scale\":0.5"), std::string::npos);
+}
+
 TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
   const Result<NetworkSpec> read = parse_network(
       R"({"loom":1,"input":[3],"layers":[{"type":"Dense","in":3,"out":2},{"type":"Softmax"}]})",
@@ -226,15 +238,17 @@ const BadNetwork kBadLayers[] = {
     {R"("type":"Dense","activation":null)",
      "at byte 61: layers[0].activation: expected a string, found null"},
     {R"("type":"Dense","width":3)",
-     "at byte 56: layers[0].width: unknown key; Dense has in, out, bias, activation, soft_cap"},
+     "at byte 56: layers[0].width: unknown key; Dense has in, out, bias, activation, soft_cap, "
+     "scale"},
     {R"("type":"Dense","in":3,"input_height":3)",
      "at byte 70: layers[0].input_height: 'in' is given twice"},
     {R"("type":"Dense","children":[])",
-     "at byte 59: layers[0].children: unknown key; Dense has in, out, bias, activation, soft_cap"},
+     "at byte 59: layers[0].children: unknown key; Dense has in, out, bias, activation, soft_cap, "
+     "scale"},
     {R"("type":"Dense","disabled":0)",
      "at byte 59: layers[0].disabled: expected true or false, found 0"},
     {R"("type":"Dense","at":[0,0,0,0])",
-     "at byte 53: layers[0].at: unknown key; Dense has in, out, bias, activation, soft_cap"},
+     "at byte 53: layers[0].at: unknown key; Dense has in, out, bias, activation, soft_cap, scale"},
     {R"("type":"RMSNorm","width":3,"eps":2)",
      "at byte 66: layers[0].eps: expected a number from 0 to 1, found 2"},
     {R"("type":"CNN1","kernel":[3,"a"])",

@@ -100,7 +100,8 @@ TEST(Mistake, ADescriptionThatIsWrong) {
       {"other.json", R"({"model": 1})",
        "at byte 10: model: unknown key; a network has loom, input, grid, cells, layers"},
       {"field.json", network_of(R"({"type": "Dense", "in": 5, "units": 4})"),
-       "at byte 73: layers[0].units: unknown key; Dense has in, out, bias, activation, soft_cap"},
+       "at byte 73: layers[0].units: unknown key; Dense has in, out, bias, activation, soft_cap, "
+       "scale"},
       {"range.json", network_of(R"({"type": "Dense", "in": 5, "out": 0})"),
        "at byte 71: layers[0].out: expected an integer from 1 to 16777216, found 0"},
       {"fit.json", network_of(R"({"type": "Dense", "in": 6, "out": 4})"),

@@ -24,13 +24,16 @@ namespace {
 std::string small_config(const DecoderFamily& family) {
   const ConfigKeys& keys = *family.config.keys;
   const std::pair<std::string_view, int> sizes[] = {
-      {keys.hidden, 64},   {keys.inner, 128},
-      {keys.layers, 4},    {keys.heads, 4},
-      {"vocab_size", 300}, {keys.positions, 256},
-      {"head_dim", 16},    {"num_key_value_heads", family.folder.by_head ? 4 : 2}};
+      {keys.hidden, 64}, {keys.inner, 128},   {keys.layers, 4},
+      {keys.heads, 4},   {"vocab_size", 300}, {keys.positions, 256},
+      {"head_dim", 16},  {keys.kv_heads, 2},  {keys.rotary_width, 8}};
   std::string text = cat("{\"architectures\": [\"", family.hf_class, "\"], \"model_type\": \"",
                          family.model_type, "\"");
-  for (const auto& [key, value] : sizes) text += cat(", \"", key, "\": ", value);
+  for (const auto& [key, value] : sizes)
+    if (!key.empty()) text += cat(", \"", key, "\": ", value);
+  if (family.config.rope_required) text += R"(, "rope_parameters": {"rope_type": "default"})";
+  if (family.config.sliding == ConfigRules::Sliding::runs)
+    text += R"(, "attention_types": [[["global", "local"], 2]])";
   return text + "}";
 }
 
@@ -59,6 +62,33 @@ TEST_P(EveryFamily, WritesTheConfigThatItReads) {
   const auto again = parse_hf_config(written, "", "config.json");
   ASSERT_TRUE(again.ok()) << again.error().str() << "\n" << written;
   EXPECT_EQ(hf_config_json(*again), written);
+}
+
+// Windows that have an effect and others, by the rule of the class and by layer_types.
+TEST_P(EveryFamily, WritesTheLayersThatItReads) {
+  using Sliding = ConfigRules::Sliding;
+  const ConfigRules& rules = family().config;
+  if (rules.sliding == Sliding::never) return;
+  const bool lists = rules.sliding != Sliding::every && rules.sliding != Sliding::runs;
+  std::string start = small_config(family());
+  start.pop_back();
+  if (rules.window_switch) start += ", \"use_sliding_window\": true";
+  for (const char* window : {"5", "300"}) {
+    for (const char* types : {"", R"("full_attention")", R"("sliding_attention")"}) {
+      std::string text = cat(start, ", \"", rules.keys->window, "\": ", window);
+      if (types[0] != 0 && !lists) continue;
+      if (types[0] != 0)
+        text +=
+            cat(R"(, "layer_types": ["full_attention", )", types, ", ", types, ", ", types, "]");
+      SCOPED_TRACE(text);
+      const auto config = parse_hf_config(text + "}", "", "config.json");
+      ASSERT_TRUE(config.ok()) << config.error().str();
+      const auto again = parse_hf_config(hf_config_json(*config), "", "config.json");
+      ASSERT_TRUE(again.ok()) << again.error().str();
+      for (int64_t i = 0; i < config->num_layers; ++i)
+        EXPECT_EQ(again->layer(i), config->layer(i)) << i << hf_config_json(*config);
+    }
+  }
 }
 
 TEST_P(EveryFamily, HasUniqueTensorRowsForEveryParameter) {

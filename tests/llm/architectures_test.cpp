@@ -100,8 +100,10 @@ INSTANTIATE_TEST_SUITE_P(All, Architecture,
                          ::testing::Values("llama", "llama-bitlinear", "mistral", "qwen2", "qwen3",
                                            "gemma", "gemma2", "gemma3", "phi3", "smollm3", "gpt2",
                                            "gpt2-odd", "opt", "gpt-neox", "gpt-neox-serial", "phi",
-                                           "starcoder2", "bitnet", "bitnet-online",
-                                           "bitnet-multiplied", "bitnet-divided"),
+                                           "starcoder2", "granite", "exaone4", "glm4", "cohere",
+                                           "olmo", "olmo2", "nemotron", "persimmon", "falcon",
+                                           "gptj", "codegen", "gpt-bigcode", "gpt-neo", "bitnet",
+                                           "bitnet-online", "bitnet-multiplied", "bitnet-divided"),
                          name_of);
 
 TEST(RandomDecoders, GiveTheLogitsOfTransformers) {

@@ -25,7 +25,7 @@ class FormSource : public ModelSource {
     EXPECT_TRUE(grid.ok()) << grid.error().str();
     uint64_t stream = 0;
     each_decoder_param(*grid, [&](const Param& param) {
-      const DecoderPiece piece = decoder_piece(param);
+      const DecoderPiece piece = decoder_piece(param, config);
       const Rng rng(seed, stream++);
       std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));
       const bool matrix = param.spec.matrix();
@@ -39,7 +39,7 @@ class FormSource : public ModelSource {
   }
 
   Result<SourceWeight> weight(const Param& param) const override {
-    const DecoderPiece piece = decoder_piece(param);
+    const DecoderPiece piece = decoder_piece(param, config);
     const std::vector<float>& values = values_.at({piece.block, piece.role});
     const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
     SourceWeight weight;
@@ -78,6 +78,7 @@ class LiteralDecoder {
       const bool tied = c_.tie_word_embeddings;
       out.push_back(linear(normed, tied ? DecoderRole::token_embedding : DecoderRole::head,
                            DecoderRole::head_bias, -1));
+      for (double& logit : out.back()) logit *= c_.logit_scale;
     }
     return out;
   }
@@ -105,8 +106,9 @@ class LiteralDecoder {
     Row y(x.size());
     for (size_t i = 0; i < x.size(); ++i) {
       y[i] = (x[i] - mean) / std::sqrt(square + c_.rms_norm_eps) *
-             static_cast<double>(s_.of(gain, block)[i]);
-      if (c_.layer_norms) y[i] += static_cast<double>(s_.of(bias, block)[i]);
+             (s_.of(gain, block).empty() ? 1.0 : static_cast<double>(s_.of(gain, block)[i]));
+      if (c_.layer_norms && !s_.of(bias, block).empty())
+        y[i] += static_cast<double>(s_.of(bias, block)[i]);
     }
     return y;
   }
@@ -243,20 +245,26 @@ class LiteralDecoder {
   }
 
   void add_block(int64_t block, std::vector<Row>& x) const {
-    const auto add = [](Row& to, const Row& what) {
-      for (size_t i = 0; i < to.size(); ++i) to[i] += what[i];
+    const auto add = [this](Row& to, const Row& what) {
+      for (size_t i = 0; i < to.size(); ++i) to[i] += c_.residual_scale * what[i];
+    };
+    const auto before_part = [&](const Row& row, Role gain, Role bias) {
+      return c_.pre_norms ? norm(row, gain, bias, block) : row;
+    };
+    const auto after_part = [&](const Row& row, Role gain) {
+      return c_.post_norms ? norm(row, gain, gain, block) : row;
     };
     std::vector<Row> normed;
     for (const Row& row : x)
-      normed.push_back(norm(row, Role::attention_norm, Role::attention_norm_bias, block));
+      normed.push_back(before_part(row, Role::attention_norm, Role::attention_norm_bias));
     const std::vector<Row> attended = attention(normed, block);
     for (size_t t = 0; t < x.size(); ++t) {
       const Row before = x[t];
-      add(x[t], attended[t]);
+      add(x[t], after_part(attended[t], Role::attention_post_norm));
       const Row& stream = c_.residual == ResidualKind::serial ? x[t] : before;
       const bool shared = c_.residual == ResidualKind::shared_norm;
-      const Row in = shared ? normed[t] : norm(stream, Role::mlp_norm, Role::mlp_norm_bias, block);
-      add(x[t], mlp(in, block));
+      const Row in = shared ? normed[t] : before_part(stream, Role::mlp_norm, Role::mlp_norm_bias);
+      add(x[t], after_part(mlp(in, block), Role::mlp_post_norm));
     }
   }
 
@@ -313,7 +321,14 @@ inline DecoderConfig random_form(uint64_t seed) {
   const ResidualKind kinds[] = {ResidualKind::serial, ResidualKind::parallel,
                                 ResidualKind::shared_norm};
   c.residual = kinds[below(3)];
-  c.gated_mlp = c.residual == ResidualKind::serial && below(3) == 0;
+  const bool serial = c.residual == ResidualKind::serial;
+  c.gated_mlp = below(3) == 0;
+  c.norm_weights = below(4) > 0;
+  c.norm_biases = below(3) > 0;
+  c.post_norms = serial && !c.layer_norms && below(2) == 0;
+  c.pre_norms = !c.post_norms || below(2) == 0;
+  c.residual_scale = serial && below(3) == 0 ? 0.35 : 1.0;
+  c.logit_scale = below(3) == 0 ? 0.6 : 1.0;
   const int64_t positions = below(4);  // learned, rotary, rotary in part, both
   c.learned_positions = positions == 0 || positions == 3 ? c.max_positions : 0;
   c.rope = positions == 0 ? RopeKind::none : RopeKind::standard;

@@ -212,11 +212,13 @@ TEST(DecoderForms, AreRefusedWhereNoNetworkHasThem) {
             "a decoder with norms after attention and MLP has RMSNorms there");
   c = learned_form(8);
   c.residual = ResidualKind::parallel;
-  c.gated_mlp = true;
-  EXPECT_EQ(decoder_grid(c).error().str(),
-            "a decoder with parallel attention and MLP has an MLP without a gate");
+  c.residual_scale = 0.5;
+  EXPECT_EQ(
+      decoder_grid(c).error().str(),
+      "a decoder with parallel attention and MLP has norms before them and no residual scale");
   c = learned_form(8);
   c.sub_norms = true;
+  c.gated_mlp = false;
   EXPECT_EQ(decoder_grid(c).error().str(),
             "a decoder with norms before the last projections has an MLP with a gate");
 }

@@ -1,9 +1,12 @@
-// Language models for scripts that compare Loom with other programs: folder_check.py and
-// tokens_check.py.
+// Language models for scripts that compare Loom with other programs: folder_check.py,
+// families_check.py and tokens_check.py.
 //   model_runner logits MODEL ID...   logits of every position, one per line; notes on stderr.
-//   model_runner export MODEL OUT     writes the model as .gguf or .entity.
+//   model_runner decode MODEL N ID... the same, then the same token by token, then N greedy ids.
+//   model_runner config MODEL         config.json as it is written from what was read.
+//   model_runner export MODEL OUT     writes the model as .gguf, .entity or a folder.
 //   model_runner ids MODEL TEXTS      token ids of texts, one line each; TEXTS has hex lines.
 // Exit 1, with one line on stderr, if the model is refused.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -16,6 +19,9 @@
 #include "convert/checkpoint.hpp"
 #include "convert/convert.hpp"
 #include "convert/language_model.hpp"
+#include "formats/config/config.hpp"
+#include "formats/config/text_config.hpp"
+#include "io/files/file.hpp"
 #include "llm/sessions/llm_session.hpp"
 
 namespace {
@@ -31,18 +37,53 @@ void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
 }
 
-loom::Status print_logits(const std::string& path, const std::vector<loom::TokenId>& ids) {
+void print_row(std::span<const float> row) {
+  for (const float value : row) std::printf("%.9g ", static_cast<double>(value));
+  std::printf("\n");
+}
+
+// The prompt token by token, then `count` tokens of the largest logit.
+loom::Status print_steps(LlmSession& session, const std::vector<loom::TokenId>& ids, int count) {
+  for (const loom::TokenId id : ids) {
+    LOOM_TRY(session.feed({&id, 1}));
+    print_row(session.logits());
+  }
+  for (int i = 0; i < count; ++i) {
+    const std::span<const float> logits = session.logits();
+    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    std::printf("%td ", best);
+    const auto id = static_cast<loom::TokenId>(best);
+    LOOM_TRY(session.feed({&id, 1}));
+  }
+  std::printf("\n");
+  return {};
+}
+
+// count < 0: only the logits of the prompt.
+loom::Status print_logits(const std::string& path, const std::vector<loom::TokenId>& ids,
+                          int count) {
   ThreadPool pool(1);
   LOOM_ASSIGN(const LanguageModel model, load_language_model(path, {DType::f32, {}}, pool));
   print_notes(model.notes());
   LlmSessionOptions options;
   options.activations = ActivationMode::f32;
   LOOM_ASSIGN(LlmSession session, LlmSession::create(model, cpu_ops(best_isa()), pool, options));
-  return session.feed_all(ids, [](int64_t, std::span<const float> row) -> loom::Status {
-    for (const float value : row) std::printf("%.9g ", static_cast<double>(value));
-    std::printf("\n");
+  LOOM_TRY(session.feed_all(ids, [](int64_t, std::span<const float> row) -> loom::Status {
+    print_row(row);
     return {};
-  });
+  }));
+  if (count < 0) return {};
+  LOOM_ASSIGN(LlmSession steps, LlmSession::create(model, cpu_ops(best_isa()), pool, options));
+  return print_steps(steps, ids, count);
+}
+
+int print_config(const std::string& path) {
+  const auto config = read_file(path + "/config.json");
+  if (!config.ok()) return fail(config.error());
+  const auto read = parse_hf_config(text_config_json(*config), "", path);
+  if (!read.ok()) return fail(read.error());
+  std::printf("%s", hf_config_json(*read).c_str());
+  return 0;
 }
 
 loom::Status export_model(const std::string& from, const std::string& to) {
@@ -78,18 +119,21 @@ int print_ids(const std::string& path, const std::string& texts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view verb = argc > 3 ? argv[1] : "";
-  if (verb == "logits") {
+  const std::string_view verb = argc > 2 ? argv[1] : "";
+  if (verb == "config") return print_config(argv[2]);
+  if (verb == "logits" || (verb == "decode" && argc > 3)) {
+    const int first = verb == "decode" ? 4 : 3;
     std::vector<loom::TokenId> ids;
-    for (int i = 3; i < argc; ++i) ids.push_back(std::atoi(argv[i]));
-    const loom::Status status = print_logits(argv[2], ids);
+    for (int i = first; i < argc; ++i) ids.push_back(std::atoi(argv[i]));
+    const int count = verb == "decode" ? std::atoi(argv[3]) : -1;
+    const loom::Status status = print_logits(argv[2], ids, count);
     return status.ok() ? 0 : fail(status.error());
   }
-  if (verb == "export") {
+  if (verb == "export" && argc > 3) {
     const loom::Status status = export_model(argv[2], argv[3]);
     return status.ok() ? 0 : fail(status.error());
   }
-  if (verb == "ids") return print_ids(argv[2], argv[3]);
+  if (verb == "ids" && argc > 3) return print_ids(argv[2], argv[3]);
   std::fprintf(stderr, "usage: see the head of model_runner.cpp\n");
   return 2;
 }

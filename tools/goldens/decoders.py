@@ -5,7 +5,7 @@ Writes tests/llm/golden/NAME/{config.json, model.safetensors, golden.safetensors
 (codes of packed matrices in U8), token ids as I32 [T], logits as F32 [T, vocab]. The logits are
 those of the f32 model whose weights are the stored ones, so activations are never rounded. For
 BitNet that leaves out the quantization of activations, which belongs to the session here. Needs
-torch (CPU), transformers 5.23, safetensors. Run from anywhere:
+torch (CPU), transformers 5.23 (the classes from Granite on 5.24), safetensors. Run from anywhere:
 
   tools/goldens/decoders.py [NAME ...]
   tools/goldens/decoders.py --random COUNT DIR [SEED]
@@ -46,7 +46,12 @@ ABSENT = {
              "num_key_value_heads", "max_position_embeddings", "pad_token_id"),
     "OPT": ("intermediate_size", "num_key_value_heads", "pad_token_id"),
     "GPTNeoX": ("num_key_value_heads",),
+    "Persimmon": ("num_key_value_heads",),
+    "Falcon": ("intermediate_size", "num_key_value_heads"),
+    "GPTNeo": ("num_hidden_layers", "num_attention_heads", "num_key_value_heads"),
 }
+for old in ("GPTJ", "CodeGen", "GPTBigCode"):
+    ABSENT[old] = ABSENT["GPT2"]
 GPT2 = dict(vocab_size=64, n_embd=24, n_layer=2, n_head=4, n_positions=45)
 
 # name: (class of transformers without Config/ForCausalLM, changes to SMALL, quantization_config)
@@ -84,6 +89,26 @@ MODELS = {
         hidden_act="gelu_new"), None),
     "phi": ("Phi", dict(hidden_size=32), None),
     "starcoder2": ("Starcoder2", dict(sliding_window=7, num_key_value_heads=1), None),
+    "granite": ("Granite", dict(embedding_multiplier=6.0, attention_multiplier=0.2,
+                                residual_multiplier=0.35, logits_scaling=3.0), None),
+    "exaone4": ("Exaone4", dict(head_dim=8, num_hidden_layers=2, sliding_window=5,
+                                layer_types=["sliding_attention", "full_attention"]), None),
+    "glm4": ("Glm4", dict(head_dim=8, num_hidden_layers=1, rope_parameters=dict(
+        rope_type="default", rope_theta=500.0, partial_rotary_factor=0.5)), None),
+    "cohere": ("Cohere", dict(hidden_size=32, use_qk_norm=True, num_hidden_layers=1), None),
+    "olmo": ("Olmo", dict(hidden_size=32, num_hidden_layers=1, clip_qkv=0.7), None),
+    "olmo2": ("Olmo2", dict(hidden_size=32, num_hidden_layers=1), None),
+    "nemotron": ("Nemotron", dict(head_dim=8, num_hidden_layers=1), None),
+    "persimmon": ("Persimmon", dict(hidden_size=32, num_hidden_layers=1), None),
+    "falcon": ("Falcon", dict(hidden_size=32, num_hidden_layers=1, num_kv_heads=2,
+                              new_decoder_architecture=True), None),
+    "gptj": ("GPTJ", GPT2 | dict(n_layer=1, rotary_dim=4, n_embd=32,
+                                 tie_word_embeddings=False), None),
+    "codegen": ("CodeGen", GPT2 | dict(n_layer=1, rotary_dim=4, n_embd=32,
+                                       tie_word_embeddings=False), None),
+    "gpt-bigcode": ("GPTBigCode", GPT2 | dict(n_layer=1), None),
+    "gpt-neo": ("GPTNeo", dict(num_layers=2, num_heads=4, window_size=5,
+                               attention_types=[[["global", "local"], 1]]), None),
     "bitnet": ("BitNet", BITNET, None),
     "bitnet-online": ("BitNet", BITNET, bitnet("autobitlinear", "online")),
     "bitnet-multiplied": ("BitNet", BITNET, bitnet("autobitlinear", "offline")),
@@ -171,7 +196,7 @@ def make(name, folder=None):
     head = "LMHeadModel" if kind == "GPT2" else "ForCausalLM"
     model = getattr(transformers, kind.removesuffix("Text") + head)(config).float().eval()
     generator = torch.Generator().manual_seed(sum(map(ord, name)))
-    fill(model, generator, name.startswith("gemma"))
+    fill(model, generator, name.startswith("gemma") or name == "nemotron")
     model.tie_weights()
     tensors = {key: p.data.bfloat16().clone() for key, p in model.named_parameters()}
     if kind == "GPTNeoX" and "lm_head.weight" in tensors:  # as files have it

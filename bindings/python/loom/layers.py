@@ -25,6 +25,7 @@ class Dense(Layer):
     bias: Add a trained bias.
     activation: Function applied to the result.
     soft_cap: c: the result y becomes c tanh(y / c); 0 = none; 0 to 1000000.
+    scale: Factor of the result, before soft_cap; 1e-06 to 1000000.
     """
 
     in_: int = OPEN
@@ -32,6 +33,7 @@ class Dense(Layer):
     bias: bool = True
     activation: str = 'linear'
     soft_cap: float = 0.0
+    scale: float = 1.0
 
     TYPE = "Dense"
     _NAMES = {
@@ -40,6 +42,7 @@ class Dense(Layer):
         "bias": "bias",
         "activation": "activation",
         "soft_cap": "soft_cap",
+        "scale": "scale",
     }
     _WIDTHS = ('in_', 'out')
 
@@ -587,13 +590,17 @@ class LayerNorm(Layer):
 
     width: Normalized width; 1 to 16777216.
     eps: Added to the variance; 0 to 1.
+    weight: Multiply by a trained weight.
+    bias: Add a trained bias.
     """
 
     width: int = OPEN
     eps: float = 1e-05
+    weight: bool = True
+    bias: bool = True
 
     TYPE = "LayerNorm"
-    _NAMES = {"width": "width", "eps": "eps"}
+    _NAMES = {"width": "width", "eps": "eps", "weight": "weight", "bias": "bias"}
     _WIDTHS = ('width',)
 
 
@@ -899,14 +906,17 @@ class Sequential(Layer):
 
 @dataclass(frozen=True)
 class Residual(Layer):
-    """x + F(x), F being the children one after the other. Without children the second input is what
-    the layer before received.
+    """x + scale F(x), F being the children one after the other. Without children the second input
+    is what the layer before received.
+
+    scale: Factor of what is added; 1e-06 to 1000000.
     """
 
     children: Sequence[Layer] = ()
+    scale: float = 1.0
 
     TYPE = "Residual"
-    _NAMES = {}
+    _NAMES = {"scale": "scale"}
 
 
 @dataclass(frozen=True)

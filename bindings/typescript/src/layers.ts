@@ -7,8 +7,8 @@
 import { type Axes, type Layer, layer } from "./layer.js";
 
 /** y = f(x W^T + b) over the last extent: [.., in] -> [.., out]. A sample of `in` values in several extents counts as one row: [B, C, H, W] -> [B, out]. */
-export function Dense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; softCap?: number } = {}): Layer {
-  return layer("Dense", { in: inputs, out: outputs }, options, { bias: "bias", activation: "activation", softCap: "soft_cap" });
+export function Dense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; softCap?: number; scale?: number } = {}): Layer {
+  return layer("Dense", { in: inputs, out: outputs }, options, { bias: "bias", activation: "activation", softCap: "soft_cap", scale: "scale" });
 }
 
 /** A convolution: [B, in, L], [B, in, H, W] or [B, in, D, H, W] -> the same with `out` channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long. groups = in: depthwise. */
@@ -77,8 +77,8 @@ export function RmsNorm(width: number, options: { eps?: number } = {}): Layer {
 }
 
 /** (x - mean) / sqrt(variance + eps) * weight + bias over the last extent (Ba et al., 2016). */
-export function LayerNorm(width: number, options: { eps?: number } = {}): Layer {
-  return layer("LayerNorm", { width: width }, options, { eps: "eps" });
+export function LayerNorm(width: number, options: { eps?: number; weight?: boolean; bias?: boolean } = {}): Layer {
+  return layer("LayerNorm", { width: width }, options, { eps: "eps", weight: "weight", bias: "bias" });
 }
 
 /** In training values are zero with probability `rate` and the others larger; elsewhere it gives x itself. */
@@ -151,9 +151,9 @@ export function Sequential(children: readonly Layer[]): Layer {
   return layer("Sequential", { children });
 }
 
-/** x + F(x), F being the children one after the other. Without children the second input is what the layer before received. */
-export function Residual(children: readonly Layer[]): Layer {
-  return layer("Residual", { children });
+/** x + scale F(x), F being the children one after the other. Without children the second input is what the layer before received. */
+export function Residual(children: readonly Layer[], options: { scale?: number } = {}): Layer {
+  return layer("Residual", { children }, options, { scale: "scale" });
 }
 
 /** Children side by side on one input. */

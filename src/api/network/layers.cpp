@@ -37,6 +37,7 @@ Dense::operator Layer() const {
   b.add("bias", bias);
   b.add("activation", word(kActivation, activation));
   b.add("soft_cap", soft_cap);
+  b.add("scale", scale);
   return std::move(b).layer();
 }
 template <int kAxes>
@@ -168,6 +169,8 @@ LayerNorm::operator Layer() const {
   LayerBuilder b("LayerNorm");
   b.add("width", width);
   b.add("eps", eps);
+  b.add("weight", weight);
+  b.add("bias", bias);
   return std::move(b).layer();
 }
 Dropout::operator Layer() const {
@@ -280,6 +283,7 @@ Sequential::operator Layer() const {
 }
 Residual::operator Layer() const {
   LayerBuilder b("Residual");
+  b.add("scale", scale);
   return std::move(b).layer(children);
 }
 Parallel::operator Layer() const {

@@ -31,7 +31,7 @@ extern const DecoderFamily kGpt2Family;
 constexpr DecoderFamily kGpt2Family = {
     .hf_class = "GPT2LMHeadModel",
     .model_type = "gpt2",
-    .config = {.bias = ConfigRules::Bias::always,
+    .config = {.bias = kAllBiases,
                .layer_norms = true,
                .gated = false,
                .keys = &kGpt2Keys,
@@ -49,7 +49,6 @@ constexpr DecoderFamily kGpt2Family = {
     .folder = {.names = kGpt2Names,
                .block = "transformer.h.",
                .optional_prefix = true,
-               .fused = true,
                .transposed = true},
     .gguf = {.name = "gpt2", .bias = false, .fused = true, .layer_norms = true, .square = true}};
 

@@ -23,7 +23,7 @@ constexpr PartName kGptNeoxNames[] = {
 extern const DecoderFamily kGptNeoxFamily;
 constexpr DecoderFamily kGptNeoxFamily = {.hf_class = "GPTNeoXForCausalLM",
                                           .model_type = "gpt_neox",
-                                          .config = {.bias = ConfigRules::Bias::always,
+                                          .config = {.bias = kAllBiases,
                                                      .layer_norms = true,
                                                      .gated = false,
                                                      .residual = ResidualKind::parallel,
@@ -41,7 +41,6 @@ constexpr DecoderFamily kGptNeoxFamily = {.hf_class = "GPTNeoXForCausalLM",
                                                      .block = "gpt_neox.layers.",
                                                      .optional_prefix = true,
                                                      .other_head = "lm_head",  // the current name
-                                                     .fused = true,
-                                                     .by_head = true}};
+                                                     .by_group = true}};
 
 }  // namespace loom::core

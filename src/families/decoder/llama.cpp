@@ -10,7 +10,7 @@ constexpr DecoderFamily kLlamaFamily = {
     .hf_class = "LlamaForCausalLM",
     .model_type = "llama",
     .network_rank = 1,
-    .config = {.reads_mlp_bias = true, .bos_token_id = 1, .eos_token_id = 2},
+    .config = {.bias = kBothBiases, .bos_token_id = 1, .eos_token_id = 2},
     .gguf = {.name = "llama", .pairs_rows = true, .optional_parts = true}};
 
 }  // namespace loom::core

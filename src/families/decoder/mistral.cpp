@@ -9,7 +9,7 @@ extern const DecoderFamily kMistralFamily;
 constexpr DecoderFamily kMistralFamily = {.hf_class = "MistralForCausalLM",
                                           .model_type = "mistral",
                                           .network_rank = 4,
-                                          .config = {.bias = ConfigRules::Bias::never,
+                                          .config = {.bias = kNoBiases,
                                                      .kv_heads_default = false,
                                                      .max_positions = 131072,
                                                      .sliding = ConfigRules::Sliding::every,

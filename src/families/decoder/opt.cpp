@@ -24,7 +24,7 @@ constexpr PartName kOptNames[] = {
 extern const DecoderFamily kOptFamily;
 constexpr DecoderFamily kOptFamily = {.hf_class = "OPTForCausalLM",
                                       .model_type = "opt",
-                                      .config = {.bias = ConfigRules::Bias::always,
+                                      .config = {.bias = kAllBiases,
                                                  .layer_norms = true,
                                                  .gated = false,
                                                  .keys = &kOptKeys,

@@ -16,7 +16,7 @@ constexpr PartName kPhiNames[] = {
 extern const DecoderFamily kPhiFamily;
 constexpr DecoderFamily kPhiFamily = {.hf_class = "PhiForCausalLM",
                                       .model_type = "phi",
-                                      .config = {.bias = ConfigRules::Bias::always,
+                                      .config = {.bias = kAllBiases,
                                                  .head_bias = true,
                                                  .layer_norms = true,
                                                  .gated = false,

@@ -10,7 +10,7 @@ constexpr DecoderFamily kQwen2Family = {
     .hf_class = "Qwen2ForCausalLM",
     .model_type = "qwen2",
     .network_rank = 2,
-    .config = {.bias = ConfigRules::Bias::qkv,
+    .config = {.bias = kQkvBiases,
                .kv_heads_default = false,
                .max_positions = 32768,
                .sliding = ConfigRules::Sliding::late,

@@ -17,7 +17,7 @@ extern const DecoderFamily kStarcoder2Family;
 constexpr DecoderFamily kStarcoder2Family = {
     .hf_class = "Starcoder2ForCausalLM",
     .model_type = "starcoder2",
-    .config = {.bias = ConfigRules::Bias::always,
+    .config = {.bias = kAllBiases,
                .layer_norms = true,
                .gated = false,
                .keys = &kStarcoder2Keys,

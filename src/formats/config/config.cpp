@@ -9,6 +9,7 @@
 #include <array>
 
 #include "base/numbers/checked.hpp"
+#include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
 #include "families/family.hpp"
 #include "formats/config/layers.hpp"
@@ -21,6 +22,7 @@ namespace {
 constexpr int64_t kMaxSize = int64_t{1} << 24;
 constexpr uint64_t kMaxWeights = uint64_t{1} << 48;
 constexpr size_t kMaxEosTokens = 256;
+constexpr int64_t kRotaryWidth = 64;  // when absent
 
 // The family that "architectures" names.
 Result<const DecoderFamily*> read_family(const ConfigFields& fields) {
@@ -94,16 +96,21 @@ Status read_sizes(const ConfigFields& fields, const ConfigRules& rules, DecoderC
 }
 
 Status read_kv_heads(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
+  const std::string_view key = rules.keys->kv_heads;
   config.num_kv_heads = config.num_heads;
-  if (rules.plain_heads) return {};
-  if (!rules.kv_heads_default && !fields.has_key("num_key_value_heads")) {
-    return fields.require("num_key_value_heads");
+  bool grouped = false, one = true;
+  if (!rules.grouped_key.empty()) LOOM_TRY(fields.read(rules.grouped_key, grouped));
+  if (!rules.multi_query_key.empty() && !grouped) {
+    LOOM_TRY(fields.read(rules.multi_query_key, one));
+    if (one) config.num_kv_heads = 1;
+    return {};
   }
-  LOOM_TRY(fields.read("num_key_value_heads", config.num_kv_heads, 1, kMaxSize));
+  if (rules.plain_heads && !grouped) return {};
+  if (!rules.kv_heads_default && !fields.has_key(key)) return fields.require(key);
+  LOOM_TRY(fields.read(key, config.num_kv_heads, 1, kMaxSize));
   if (config.num_heads % config.num_kv_heads == 0) return {};
   return fields.bad(
-      "num_key_value_heads",
-      cat(config.num_kv_heads, " does not divide num_attention_heads ", config.num_heads));
+      key, cat(config.num_kv_heads, " does not divide ", rules.keys->heads, " ", config.num_heads));
 }
 
 Status read_heads(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
@@ -130,28 +137,78 @@ Status read_heads(const ConfigFields& fields, const ConfigRules& rules, DecoderC
   return {};
 }
 
-// Sets the values that the class fixes, independent of the file.
-Status take_structure(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
-  config.layer_norms = rules.layer_norms;
-  config.gated_mlp = rules.gated;
-  config.learned_positions = rules.learned_positions ? config.max_positions : 0;
-  if (rules.learned_positions) config.rope = RopeKind::none;
-  bool parallel = rules.residual != ResidualKind::serial;
+// A tensor in shards has as many rows in each.
+Status check_shards(const ConfigFields& fields, const DecoderFamily& family,
+                    const DecoderConfig& config) {
+  const int64_t shards = family.folder.shards;
+  if (shards == 0 || config.hidden_size % shards == 0) return {};
+  return fields.bad(family.config.keys->hidden,
+                    cat(config.hidden_size, " is not a multiple of ", shards));
+}
+
+Status read_residual(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
+  bool parallel = rules.residual != ResidualKind::serial && rules.parallel;
   if (!rules.parallel_key.empty()) LOOM_TRY(fields.read(rules.parallel_key, parallel));
   config.residual = parallel ? rules.residual : ResidualKind::serial;
-  config.qk_norm = rules.qk_norm;
-  config.sub_norms = rules.sub_norms;
-  config.post_norms = rules.post_norms;
-  config.unit_offset_norms = rules.unit_offset_norms;
-  if (config.sub_norms && config.num_heads * config.head_dim != config.hidden_size) {
-    return fields.bad("hidden_size",
-                      cat(config.num_heads, " heads of ", config.head_dim, " do not make ",
-                          config.hidden_size, ", which the norm after attention needs"));
-  }
+  if (rules.grouped_key.empty()) return {};
+  bool grouped = false;
+  LOOM_TRY(fields.read(rules.grouped_key, grouped));
+  if (!grouped) return {};
+  if (!parallel)
+    return fields.refuse(rules.parallel_key,
+                         cat("false is not supported with ", rules.grouped_key));
+  int64_t norms = 2;
+  LOOM_TRY(fields.read(rules.norms_key, norms, 1, 2));
+  config.residual = norms == 2 ? ResidualKind::parallel : ResidualKind::shared_norm;
   return {};
 }
 
-// The file may not contradict biases that the class hard-codes.
+// Sets the values that the class fixes, independent of the file.
+Status take_structure(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
+  config.layer_norms = rules.layer_norms;
+  config.norm_weights = rules.norm_weights;
+  config.norm_biases = rules.norm_biases;
+  config.gated_mlp = rules.gated;
+  config.learned_positions = rules.learned_positions ? config.max_positions : 0;
+  if (rules.learned_positions) config.rope = RopeKind::none;
+  LOOM_TRY(read_residual(fields, rules, config));
+  config.qk_norm = rules.qk_norm;
+  if (!rules.qk_norm_key.empty()) LOOM_TRY(fields.read(rules.qk_norm_key, config.qk_norm));
+  if (config.qk_norm) {
+    config.qk_norm_form = rules.qk_norm_form;
+    config.qk_norm_after_rope = rules.qk_norm_after_rope;
+  }
+  config.sub_norms = rules.sub_norms;
+  config.pre_norms = rules.pre_norms;
+  config.post_norms = rules.post_norms;
+  if (!rules.post_norms_key.empty()) LOOM_TRY(fields.read(rules.post_norms_key, config.post_norms));
+  config.unit_offset_norms = rules.unit_offset_norms;
+  const bool square = config.num_heads * config.head_dim == config.hidden_size;
+  if (square || (!rules.square && !config.sub_norms)) return {};
+  return fields.bad(
+      rules.keys->hidden,
+      cat(config.num_heads, " heads of ", config.head_dim, " do not make ", config.hidden_size,
+          ", which the ", config.sub_norms ? "norm after attention" : "class", " needs"));
+}
+
+Status read_bias(const ConfigFields& fields, const Setting<bool>& rule, bool& out) {
+  out = rule.value;
+  return rule.key.empty() ? Status() : fields.read(rule.key, out);
+}
+
+// The file may not contradict biases that the class hard-codes. Classes that always have all of
+// them have no such settings.
+Status check_fixed_bias(const ConfigFields& fields, const DecoderFamily& family,
+                        std::string_view key, bool fixed) {
+  const BiasRules& rules = family.config.bias;
+  bool value = fixed;
+  if (rules.all() || rules.qkv.key == key || rules.out.key == key || rules.mlp.key == key)
+    return {};
+  LOOM_TRY(fields.read(key, value));
+  if (value == fixed) return {};
+  return fields.refuse(key, cat(family.hf_class, " always has ", fixed ? "true" : "false"));
+}
+
 Status read_biases(const ConfigFields& fields, const DecoderFamily& family, DecoderConfig& config) {
   const ConfigRules& rules = family.config;
   config.tie_word_embeddings = rules.tied;
@@ -161,24 +218,11 @@ Status read_biases(const ConfigFields& fields, const DecoderFamily& family, Deco
     return fields.refuse("tie_word_embeddings", cat("true is not supported for ", family.hf_class,
                                                     ", whose head has a bias"));
   }
-  if (rules.bias == ConfigRules::Bias::always) {
-    config.attention_bias = config.attention_out_bias = config.mlp_bias = true;
-    return {};
-  }
-  const bool fixed = rules.bias != ConfigRules::Bias::read;
-  config.attention_bias = rules.bias == ConfigRules::Bias::qkv;
-  const bool expected = config.attention_bias;
-  LOOM_TRY(fields.read("attention_bias", config.attention_bias));
-  if (fixed && config.attention_bias != expected) {
-    return fields.refuse("attention_bias",
-                         cat(family.hf_class, " always has ", expected ? "true" : "false"));
-  }
-  config.attention_out_bias = !fixed && config.attention_bias;
-  LOOM_TRY(fields.read("mlp_bias", config.mlp_bias));
-  if (config.mlp_bias && !rules.reads_mlp_bias) {
-    return fields.refuse("mlp_bias", cat(family.hf_class, " always has false"));
-  }
-  return {};
+  LOOM_TRY(read_bias(fields, rules.bias.qkv, config.attention_bias));
+  LOOM_TRY(read_bias(fields, rules.bias.out, config.attention_out_bias));
+  LOOM_TRY(read_bias(fields, rules.bias.mlp, config.mlp_bias));
+  LOOM_TRY(check_fixed_bias(fields, family, "attention_bias", rules.bias.qkv.value));
+  return check_fixed_bias(fields, family, "mlp_bias", rules.bias.mlp.value);
 }
 
 // A number that null disables: 0.
@@ -187,12 +231,35 @@ Status read_cap(const ConfigFields& fields, std::string_view key, double absent,
   return fields.read(key, out, 1e-3, 1e6);
 }
 
+Status read_factor(const ConfigFields& fields, const Setting<double>& rule, double& out) {
+  if (rule.value != 0) out = rule.value;
+  return rule.key.empty() ? Status() : fields.read(rule.key, out, 1e-6, 1e6);
+}
+
+// Reads the factors of a class that has them as settings.
+Status read_factors(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
+  LOOM_TRY(read_factor(fields, rules.embedding_factor, config.embedding_scale));
+  LOOM_TRY(read_factor(fields, rules.score_factor, config.attention_scale));
+  LOOM_TRY(read_factor(fields, rules.residual_factor, config.residual_scale));
+  LOOM_TRY(read_factor(fields, rules.logit_factor, config.logit_scale));
+  if (rules.logit_divisor.key.empty()) return {};
+  double divisor = 1;
+  LOOM_TRY(read_factor(fields, rules.logit_divisor, divisor));
+  config.logit_scale = 1 / divisor;
+  return {};
+}
+
 // Reads scales and caps of activations.
 Status read_scales(const ConfigFields& fields, const DecoderFamily& family, DecoderConfig& config) {
   const ConfigRules& rules = family.config;
-  if (rules.scaled_embedding) {
+  LOOM_TRY(read_factors(fields, rules, config));
+  bool scaled = rules.scaled_embedding;
+  if (!rules.scaled_embedding_key.empty())
+    LOOM_TRY(fields.read(rules.scaled_embedding_key, scaled));
+  if (scaled) {
     config.embedding_scale = __builtin_sqrt(static_cast<double>(config.hidden_size));
   }
+  if (!rules.clip_key.empty()) LOOM_TRY(fields.read(rules.clip_key, config.clip_qkv, 1e-6, 1e6));
   if (rules.query_scalar > 0) {
     double scalar = rules.query_scalar;
     LOOM_TRY(fields.read("query_pre_attn_scalar", scalar, 1e-3, 1e6));
@@ -227,7 +294,13 @@ Status check_switches(const ConfigFields& fields, const ConfigRules& rules) {
     if (value != one.value)
       return fields.refuse(one.key, cat(value ? "true" : "false", " is not supported"));
   }
-  if (rules.partial_rotary || rules.learned_positions) return {};
+  for (const std::string_view key : rules.refused) {
+    if (fields.find(key) != nullptr)
+      return fields.refuse(key,
+                           cat(fields.find(key)->describe(), " is not supported; only null is"));
+  }
+  const bool own = !rules.keys->rotary_width.empty();
+  if (rules.partial_rotary || rules.learned_positions || own) return {};
   double factor = 1.0;
   LOOM_TRY(fields.read("partial_rotary_factor", factor, 0.0, 1e6));
   if (factor == 1.0) return {};
@@ -325,6 +398,54 @@ void take_default_tokens(const ConfigFields& fields, const ConfigRules& rules,
   }
 }
 
+// Positions with `alpha` scale theta by alpha^(d / (d - 2)) for heads of d values, and nothing
+// else.
+JsonValue without_alpha(const JsonValue& json, int64_t head_dim) {
+  JsonValue out = JsonValue::object();
+  for (const auto& [key, value] : json.members()) {
+    const bool rope = key == "rope_scaling" || key == "rope_parameters";
+    const JsonValue* alpha = rope ? value.find("alpha") : nullptr;
+    const JsonValue* type = value.find("rope_type");
+    if (type == nullptr) type = value.find("type");
+    const double factor = alpha != nullptr && alpha->is_number() ? *alpha->as_double("") : 0;
+    const bool scaled = factor > 0 && type != nullptr && type->text() == "dynamic" && head_dim > 2;
+    if (!scaled) {
+      if (key != "rope_theta") out.add(key, value);
+      continue;
+    }
+    const JsonValue* theta = value.find("rope_theta");
+    if (theta == nullptr) theta = json.find("rope_theta");
+    const double base = theta != nullptr && theta->is_number() ? *theta->as_double("") : 10000.0;
+    const auto d = static_cast<double>(head_dim);
+    const double scaled_theta = base * dmath::exp(dmath::log(factor) * d / (d - 2));
+    out.add("rope_parameters", JsonValue::object({{"rope_theta", JsonValue::real(scaled_theta)}}));
+  }
+  if (out.find("rope_parameters") == nullptr && json.find("rope_theta") != nullptr)
+    out.add("rope_theta", *json.find("rope_theta"));
+  return out;
+}
+
+// Rotary positions: of all settings, or of one width.
+Status read_positions(const JsonValue& json, const std::string& where, const ConfigRules& rules,
+                      DecoderConfig& config) {
+  if (rules.learned_positions) return {};
+  const std::string_view key = rules.keys->rotary_width;
+  if (key.empty() && rules.alpha_rope)
+    return read_hf_rope(without_alpha(json, config.head_dim), where, rules, config);
+  if (key.empty()) return read_hf_rope(json, where, rules, config);
+  const ConfigFields fields(json, where);
+  config.rope_width = kRotaryWidth;
+  if (fields.has_key(key)) LOOM_TRY(fields.require(key));
+  LOOM_TRY(fields.read(key, config.rope_width, 2, kMaxSize));
+  const bool even = config.rope_width % 2 == 0 && config.rope_width <= config.head_dim;
+  if (!even) {
+    return fields.bad(key, cat(config.rope_width, " is not an even number up to the ",
+                               config.head_dim, " values of a head"));
+  }
+  if (config.rope_width == config.head_dim) config.rope_width = 0;
+  return {};
+}
+
 Result<JsonValue> parse_object(std::string_view text, const std::string& where) {
   auto json = parse_json(text, where);
   if (!json.ok() || json->is_object()) return json;
@@ -350,11 +471,12 @@ Result<DecoderConfig> read_hf_config(const JsonValue& json, const JsonValue* gen
   LOOM_TRY(read_quantization(fields, where, config));
   LOOM_TRY(read_sizes(fields, rules, config));
   LOOM_TRY(read_heads(fields, rules, config));
+  LOOM_TRY(check_shards(fields, *family, config));
   LOOM_TRY(read_biases(fields, *family, config));
   LOOM_TRY(take_structure(fields, rules, config));
   LOOM_TRY(check_weight_count(fields, config));
   LOOM_TRY(read_scales(fields, *family, config));
-  if (!rules.learned_positions) LOOM_TRY(read_hf_rope(json, where, rules, config));
+  LOOM_TRY(read_positions(json, where, rules, config));
   LOOM_TRY(read_hf_layers(fields, rules, config));
   LOOM_TRY(read_special_tokens(fields, config));
   if (generation != nullptr)

@@ -11,6 +11,7 @@ namespace loom::core {
 namespace {
 
 using Sliding = ConfigRules::Sliding;
+using Nope = ConfigRules::Nope;
 
 // The factor from which the reader computes `width` again.
 double rotary_factor(int64_t width, int64_t head_dim) {
@@ -50,61 +51,139 @@ JsonValue rope_by_kind(const DecoderConfig& c) {
   return out;
 }
 
-// The number from which the reader computes `scale` again: an integer, or the nearest of a few
-// neighbours, because squares and roots round.
-double query_scalar(double scale) {
-  const double scalar = 1.0 / (scale * scale);
-  const auto whole = static_cast<double>(static_cast<int64_t>(scalar + 0.5));
-  if (scalar - whole < 1e-6 && whole - scalar < 1e-6) return whole;
+// The number from which the reader computes `value` again by `read`: `about`, its nearest integer,
+// or one of a few neighbours, because inverses and roots round.
+double number_for(double value, double about, double (*read)(double)) {
+  const auto whole = static_cast<double>(static_cast<int64_t>(about + 0.5));
+  if (about - whole < 1e-6 && whole - about < 1e-6) return whole;
   constexpr uint64_t kNeighbours = 8;
-  const auto bits = std::bit_cast<uint64_t>(scalar);
+  const auto bits = std::bit_cast<uint64_t>(about);
   for (uint64_t k = 0; k <= kNeighbours; ++k) {
     for (const uint64_t near : {bits + k, bits - k}) {
-      const auto value = std::bit_cast<double>(near);
-      if (1.0 / __builtin_sqrt(value) == scale) return value;
+      const auto number = std::bit_cast<double>(near);
+      if (read(number) == value) return number;
     }
   }
-  return scalar;
+  return about;
 }
 
-void add_number_or_null(JsonValue& out, const char* key, double value) {
-  out.add(key, value > 0 ? JsonValue::real(value) : JsonValue());
+double inverse(double x) {
+  return 1.0 / x;
+}
+double inverse_root(double x) {
+  return 1.0 / __builtin_sqrt(x);
+}
+
+void add_number_or_null(JsonValue& out, std::string_view key, double value) {
+  out.add(std::string(key), value > 0 ? JsonValue::real(value) : JsonValue());
 }
 
 void add_scales(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
-  if (row.query_scalar > 0)
-    out.add("query_pre_attn_scalar", JsonValue::real(query_scalar(c.attention_scale)));
+  const auto add = [&](const Setting<double>& setting, double value) {
+    if (!setting.key.empty()) out.add(std::string(setting.key), JsonValue::real(value));
+  };
+  const auto add_flag = [&](std::string_view key, bool value) {
+    if (!key.empty()) out.add(std::string(key), JsonValue::boolean(value));
+  };
+  add_flag(row.scaled_embedding_key, c.embedding_scale != 1);
+  add_flag(row.post_norms_key, c.post_norms);
+  add_flag(row.qk_norm_key, c.qk_norm);
+  if (!row.clip_key.empty()) add_number_or_null(out, row.clip_key, c.clip_qkv);
+  add(row.embedding_factor, c.embedding_scale);
+  add(row.score_factor,
+      c.attention_scale > 0 ? c.attention_scale : inverse_root(static_cast<double>(c.head_dim)));
+  add(row.residual_factor, c.residual_scale);
+  add(row.logit_factor, c.logit_scale);
+  add(row.logit_divisor, number_for(c.logit_scale, 1.0 / c.logit_scale, inverse));
+  if (row.query_scalar > 0) {
+    const double about = 1.0 / (c.attention_scale * c.attention_scale);
+    const double scalar = number_for(c.attention_scale, about, inverse_root);
+    const auto whole = static_cast<int64_t>(scalar);  // the classes accept no other numbers
+    out.add("query_pre_attn_scalar", static_cast<double>(whole) == scalar
+                                         ? JsonValue::integer(whole)
+                                         : JsonValue::real(scalar));
+  }
   if (row.attention_cap) add_number_or_null(out, "attn_logit_softcapping", c.attention_soft_cap);
   if (row.final_cap) add_number_or_null(out, "final_logit_softcapping", c.final_soft_cap);
 }
 
-bool slides(const DecoderLayer& layer) {
-  return layer.window > 0 || layer.rope_theta > 0;
+// The settings that decide biases; several may be one. That of the MLP is written if it differs.
+void add_biases(const DecoderConfig& c, const BiasRules& rules, JsonValue& out) {
+  const auto add = [&](std::string_view key, bool value) {
+    if (!key.empty() && out.find(key) == nullptr)
+      out.add(std::string(key), JsonValue::boolean(value));
+  };
+  add(rules.qkv.key, c.attention_bias);
+  add(rules.out.key, c.attention_out_bias);
+  if (c.mlp_bias != rules.mlp.value) add(rules.mlp.key, c.mlp_bias);
 }
+
+void add_residual(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
+  const auto add = [&](std::string_view key, JsonValue value) {
+    if (!key.empty()) out.add(std::string(key), std::move(value));
+  };
+  add(row.parallel_key, JsonValue::boolean(c.residual != ResidualKind::serial));
+  const bool two = c.residual == ResidualKind::parallel;
+  const bool grouped = two || (c.num_kv_heads != 1 && c.num_kv_heads != c.num_heads);
+  add(row.multi_query_key, JsonValue::boolean(c.num_kv_heads == 1));
+  if (row.grouped_key.empty()) return;
+  add(row.grouped_key, JsonValue::boolean(grouped));
+  add(row.keys->kv_heads, JsonValue::integer(c.num_kv_heads));
+  if (grouped) add(row.norms_key, JsonValue::integer(two ? 2 : 1));
+}
+
+// The layers that layer_types calls sliding.
+class SlidingLayers {
+ public:
+  SlidingLayers(const DecoderConfig& c, const ConfigRules& row) : c_(c), row_(row) {
+    for (int64_t i = 0; i < c.num_layers; ++i) {
+      window_ = std::max(window_, c.layer(i).window);
+      nope_ = nope_ || !c.layer(i).rope;
+    }
+    for (int64_t i = 0; i < c.num_layers; ++i) any_ = any_ || slides(i);
+  }
+  bool slides(int64_t i) const {
+    const DecoderLayer layer = c_.layer(i);
+    const bool by_rope = row_.nope == Nope::full || (row_.nope == Nope::full_if_windows && nope_);
+    return layer.window > 0 || layer.rope_theta > 0 || (by_rope && layer.rope);
+  }
+  bool any() const { return any_; }
+  // sliding_window: 0 disables it. If no layer has a window, it is one without effect.
+  int64_t window() const {
+    const bool switched = row_.nope == Nope::full_if_windows;
+    const bool optional = switched || row_.sliding == Sliding::every || row_.window_switch;
+    const bool needed = any_ || !optional || (switched && nope_);
+    return needed && window_ == 0 ? c_.max_positions : window_;
+  }
+
+ private:
+  const DecoderConfig& c_;
+  const ConfigRules& row_;
+  int64_t window_ = 0;
+  bool any_ = false, nope_ = false;
+};
 
 void add_layers(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
   if (row.sliding == Sliding::never) return;
-  int64_t window = 0;
-  bool any = false;
-  for (const DecoderLayer& layer : c.layers) {
-    window = std::max(window, layer.window);
-    any = any || slides(layer);
-  }
-  if (any && window == 0) window = c.max_positions;  // a window without effect
-  if (row.window_switch) out.add("use_sliding_window", JsonValue::boolean(any));
-  out.add("sliding_window", any ? JsonValue::integer(window) : JsonValue());
-  if (row.nope_layers) {
+  const SlidingLayers layers(c, row);
+  const int64_t window = layers.window();
+  if (row.window_switch) out.add("use_sliding_window", JsonValue::boolean(layers.any()));
+  out.add(std::string(row.keys->window), window > 0 ? JsonValue::integer(window) : JsonValue());
+  if (row.nope == Nope::listed) {
     JsonValue list = JsonValue::array();
     for (int64_t i = 0; i < c.num_layers; ++i)
       list.push(JsonValue::integer(c.layer(i).rope ? 1 : 0));
     out.add("no_rope_layers", std::move(list));
   }
   if (row.sliding == Sliding::every) return;
+  const bool runs = row.sliding == Sliding::runs;
   JsonValue types = JsonValue::array();
-  for (int64_t i = 0; i < c.num_layers; ++i) {
-    types.push(JsonValue::string(slides(c.layer(i)) ? "sliding_attention" : "full_attention"));
-  }
-  out.add("layer_types", std::move(types));
+  for (int64_t i = 0; i < c.num_layers; ++i)
+    types.push(JsonValue::string(layers.slides(i) ? (runs ? "local" : "sliding_attention")
+                                                  : (runs ? "global" : "full_attention")));
+  if (!runs) return out.add("layer_types", std::move(types));
+  JsonValue once = JsonValue::array({std::move(types), JsonValue::integer(1)});
+  out.add("attention_types", JsonValue::array({std::move(once)}));
 }
 
 // Loom has no padding token. Classes of transformers have a default one, and do not open if it is
@@ -129,8 +208,8 @@ void add_sizes(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
   add(keys.inner, c.intermediate_size);
   add(keys.layers, c.num_layers);
   add(keys.heads, c.num_heads);
-  if (!row.plain_heads) {
-    add("num_key_value_heads", c.num_kv_heads);
+  if (!row.plain_heads && row.grouped_key.empty()) {
+    add(keys.kv_heads, c.num_kv_heads);
     add("head_dim", c.head_dim);
   }
   add("vocab_size", c.vocab_size);
@@ -151,15 +230,15 @@ std::string hf_config_json(const DecoderConfig& c) {
   add_sizes(c, row, out);
   out.add(std::string(row.act_key), JsonValue::string(c.hidden_act));
   out.add("tie_word_embeddings", JsonValue::boolean(c.tie_word_embeddings));
-  if (row.bias == ConfigRules::Bias::read)
-    out.add("attention_bias", JsonValue::boolean(c.attention_bias));
-  if (c.mlp_bias && row.reads_mlp_bias) out.add("mlp_bias", JsonValue::boolean(true));
-  if (!row.parallel_key.empty()) {
-    out.add(std::string(row.parallel_key), JsonValue::boolean(c.residual != ResidualKind::serial));
-  }
+  add_biases(c, row.bias, out);
+  add_residual(c, row, out);
   add_scales(c, row, out);
-  if (!row.learned_positions)
+  if (!row.keys->rotary_width.empty()) {
+    out.add(std::string(row.keys->rotary_width),
+            JsonValue::integer(c.rope_width > 0 ? c.rope_width : c.head_dim));
+  } else if (!row.learned_positions) {
     out.add("rope_parameters", row.local_rope ? rope_by_kind(c) : rope_json(c, row));
+  }
   add_layers(c, row, out);
   add_tokens(c, out);
   add_padding(c, row, out);

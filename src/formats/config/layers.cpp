@@ -10,6 +10,7 @@ namespace loom::core {
 namespace {
 
 using Sliding = ConfigRules::Sliding;
+using Nope = ConfigRules::Nope;
 
 constexpr int64_t kMaxLayers = 4096;
 constexpr int64_t kMaxWindow = int64_t{1} << 40;
@@ -27,8 +28,9 @@ Status read_window(const ConfigFields& fields, const ConfigRules& rules, int64_t
   bool counts = !rules.window_switch;
   if (rules.window_switch) LOOM_TRY(fields.read("use_sliding_window", counts));
   if (!counts) return {};
-  if (!fields.has_key("sliding_window")) window = rules.window;
-  return fields.read("sliding_window", window, 1, kMaxWindow);
+  const std::string_view key = rules.keys->window;
+  if (!fields.has_key(key)) window = rules.window;
+  return fields.read(key, window, 1, kMaxWindow);
 }
 
 // Layers without rotary positions: a list of 0 and 1, or each n-th layer.
@@ -53,25 +55,53 @@ Status read_nope(const ConfigFields& fields, DecoderConfig& config) {
   return {};
 }
 
+// attention_types: runs of [names, count], each name "global" or "local".
+Status read_runs(const ConfigFields& fields, int64_t window, DecoderConfig& config) {
+  constexpr std::string_view kKey = "attention_types";
+  LOOM_TRY(fields.require(kKey));
+  size_t layer = 0;
+  for (const JsonValue& run : fields.find(kKey)->elements()) {
+    const auto& pair = run.elements();
+    const auto count = pair.size() == 2 ? pair[1].as_int(kKey) : Result<int64_t>(-1);
+    if (!count.ok() || *count < 0 || *count > config.num_layers)
+      return fields.bad(kKey, "expected runs of names and a count");
+    for (int64_t i = 0; i < *count; ++i) {
+      for (const JsonValue& name : pair[0].elements()) {
+        const bool local = name.text() == "local";
+        if (layer == config.layers.size() || (!local && name.text() != "global"))
+          return fields.bad(
+              kKey, cat("expected global or local for each of ", config.num_layers, " layers"));
+        config.layers[layer++].window = local ? window : 0;
+      }
+    }
+  }
+  if (layer == config.layers.size()) return {};
+  return fields.bad(kKey, cat("has ", layer, " names for ", config.num_layers, " layers"));
+}
+
 // Whether layer `i` has a window by the rule of the class.
 struct SlidingRule {
   Sliding kind;
   int64_t number;  // max_window_layers or sliding_window_pattern
   bool slides(int64_t i, const DecoderLayer& layer) const {
     switch (kind) {
-      case Sliding::never: return false;
-      case Sliding::every: return true;
+      case Sliding::never:
+      case Sliding::runs: return false;
+      case Sliding::every:
+      case Sliding::listed: return true;
       case Sliding::late: return i >= number;
       case Sliding::nope: return !layer.rope;
       case Sliding::odd: return i % 2 == 0;
       case Sliding::pattern: return (i + 1) % number != 0;
+      case Sliding::first: return i % number != 0;
     }
     return false;
   }
 };
 
-Result<SlidingRule> read_rule(const ConfigFields& fields, Sliding kind) {
-  SlidingRule rule{kind, kind == Sliding::late ? 28 : 6};
+Result<SlidingRule> read_rule(const ConfigFields& fields, const ConfigRules& rules) {
+  const Sliding kind = rules.sliding;
+  SlidingRule rule{kind, kind == Sliding::late ? 28 : rules.pattern};
   if (kind == Sliding::late) LOOM_TRY(fields.read("max_window_layers", rule.number, 0, kMaxWindow));
   if (kind == Sliding::pattern)
     LOOM_TRY(fields.read("sliding_window_pattern", rule.number, 1, kMaxWindow));
@@ -107,9 +137,11 @@ Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, Deco
   int64_t window = 0;
   LOOM_TRY(read_window(fields, rules, window));
   const JsonValue* types = fields.find("layer_types");
-  const bool always = rules.sliding == Sliding::odd || rules.sliding == Sliding::pattern;
-  if (always && window == 0 && types == nullptr) return fields.require("sliding_window");
-  const bool differs = window > 0 || rules.nope_layers || rules.local_rope;
+  const bool always = rules.sliding == Sliding::odd || rules.sliding == Sliding::pattern ||
+                      rules.sliding == Sliding::first || rules.sliding == Sliding::runs;
+  if (always && window == 0 && types == nullptr) return fields.require(rules.keys->window);
+  const bool full = rules.nope == Nope::full || (rules.nope == Nope::full_if_windows && window > 0);
+  const bool differs = window > 0 || full || rules.nope == Nope::listed || rules.local_rope;
   if (!differs) {
     if (types == nullptr) return {};
     return read_types(fields, *types, rules.sliding, 0, config);
@@ -119,14 +151,16 @@ Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, Deco
                                                kMaxLayers, " are supported"));
   }
   config.layers.assign(static_cast<size_t>(config.num_layers), DecoderLayer{});
-  if (rules.nope_layers) LOOM_TRY(read_nope(fields, config));
-  LOOM_ASSIGN(const SlidingRule rule, read_rule(fields, rules.sliding));
+  if (rules.nope == Nope::listed) LOOM_TRY(read_nope(fields, config));
+  LOOM_ASSIGN(const SlidingRule rule, read_rule(fields, rules));
   for (size_t i = 0; i < config.layers.size(); ++i) {
     DecoderLayer& layer = config.layers[i];
     if (rule.slides(static_cast<int64_t>(i), layer)) layer.window = window;
   }
+  if (rules.sliding == Sliding::runs) LOOM_TRY(read_runs(fields, window, config));
   if (types != nullptr) LOOM_TRY(read_types(fields, *types, rules.sliding, window, config));
   for (DecoderLayer& layer : config.layers) {
+    if (full && layer.window == 0) layer.rope = false;
     // Sliding layers have their own positions even if the window has no effect.
     if (rules.local_rope && layer.window > 0) layer.rope_theta = config.rope_local_theta;
     if (layer.window >= config.max_positions) layer.window = 0;

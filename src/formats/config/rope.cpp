@@ -144,6 +144,7 @@ Status read_hf_rope(const JsonValue& json, const std::string& where, const Confi
   const JsonValue* scaling = outer.find("rope_scaling");
   const JsonValue* parameters = outer.find("rope_parameters");
   config.rope_theta = rules.rope_theta;
+  config.rope_local_theta = rules.local_theta;
   const ConfigKeys& keys = *rules.keys;
   LOOM_TRY(outer.read(keys.rope_theta, config.rope_theta, kMinTheta, kMaxTheta));
   if (rules.local_rope)
@@ -158,7 +159,7 @@ Status read_hf_rope(const JsonValue& json, const std::string& where, const Confi
   if (rules.partial_rotary && !inside) {
     LOOM_TRY(read_part(outer, keys.rotary_part, rules.rotary_part, rules, config));
   }
-  if (object == nullptr) return {};
+  if (object == nullptr) return rules.rope_required ? outer.require("rope_parameters") : Status();
   const std::string name = scaling != nullptr ? "rope_scaling" : "rope_parameters";
   if (!object->is_object()) {
     return outer.bad(name, cat("expected an object, found ", object->describe()));

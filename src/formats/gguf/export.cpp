@@ -97,7 +97,8 @@ class Exporter {
   Status add(const Param& param, std::vector<GgufOutput>& tensors) {
     const TensorPart part = gguf_tensor(param, source_.config, family_->gguf);
     const std::string& name = part.name;
-    const int64_t head = has_paired_rows(param, family_->gguf) ? source_.config.head_dim : 0;
+    const int64_t head =
+        has_paired_rows(param, source_.config, family_->gguf) ? source_.config.head_dim : 0;
     if (part.first_row > 0) {
       const auto whole = std::find_if(tensors.begin(), tensors.end(),
                                       [&](const GgufOutput& t) { return t.name == name; });

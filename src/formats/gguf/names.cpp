@@ -60,7 +60,7 @@ std::span<const GgufSize> gguf_sizes() {
 }
 
 TensorPart gguf_tensor(const Param& param, const DecoderConfig& config, const GgufRules& rules) {
-  const DecoderPiece piece = decoder_piece(param);
+  const DecoderPiece piece = decoder_piece(param, config);
   const int64_t rows = param.spec.shape[0];
   const std::string_view name = kGgufNames[static_cast<int>(piece.role)];
   if (piece.block < 0) return {std::string(name), 0, rows};
@@ -71,9 +71,9 @@ TensorPart gguf_tensor(const Param& param, const DecoderConfig& config, const Gg
   return {cat("blk.", piece.block, mlp ? ".ffn_up" : ".attn_qkv", kind), part.first, part.total};
 }
 
-bool has_paired_rows(const Param& param, const GgufRules& rules) {
+bool has_paired_rows(const Param& param, const DecoderConfig& config, const GgufRules& rules) {
   using enum DecoderRole;
-  const DecoderRole role = decoder_piece(param).role;
+  const DecoderRole role = decoder_piece(param, config).role;
   return rules.pairs_rows && !rules.fused &&
          (role == q || role == k || role == q_bias || role == k_bias);
 }

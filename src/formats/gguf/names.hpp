@@ -39,7 +39,7 @@ inline int64_t unpaired_row(int64_t row, int64_t head_dim) {
   return row - in_head + in_head % 2 * half + in_head / 2;
 }
 // Whether a file has the rows of this parameter, a matrix or bias of q or k, in that order.
-bool has_paired_rows(const Param& param, const GgufRules& rules);
+bool has_paired_rows(const Param& param, const DecoderConfig& config, const GgufRules& rules);
 
 // The number type that packs a ggml type exactly, if there is one; else f16, which holds the values
 // of the quantized types to 11 bits.

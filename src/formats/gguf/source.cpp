@@ -125,7 +125,7 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
         path, static_cast<int64_t>(entry.offset));
   }
   const int64_t cols = param.spec.matrix() ? want[1] : 1;
-  const int64_t head = has_paired_rows(param, family_->gguf) ? config.head_dim : 0;
+  const int64_t head = has_paired_rows(param, config, family_->gguf) ? config.head_dim : 0;
   SourceWeight weight;
   weight.tensor = name;
   weight.stored = dtype_of_ggml(gguf_.type(index));

@@ -23,7 +23,7 @@ namespace {
 
 // A tensor of the file and the parameters that are its rows (several where projections are fused).
 struct Parts {
-  int64_t rows = 0, cols = 1;
+  int64_t rows = 0, cols = 1, split = 0;
   bool matrix = false, transposed = false;
   SafeDType dtype = SafeDType::f32;
   std::vector<std::pair<const Param*, TensorPart>> params;
@@ -76,6 +76,7 @@ Status HfExporter::prepare() {
     parts.rows = part.rows;
     parts.matrix = param.spec.matrix();
     parts.transposed = part.transposed;
+    parts.split = part.split;
     if (parts.matrix) parts.cols = param.spec.shape[1];
     LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_, path_));
     parts.params.emplace_back(&param, part);
@@ -135,6 +136,7 @@ Status HfExporter::write(const std::string& path) {
     out.name = name;
     out.dtype = parts.dtype;
     out.shape = {parts.rows};
+    if (parts.split > 0) out.shape = {parts.rows / parts.split, parts.split};
     if (parts.matrix)
       out.shape.insert(parts.transposed ? out.shape.begin() : out.shape.end(), parts.cols);
     out.produce = [this, &kept = parts] { return values(kept); };

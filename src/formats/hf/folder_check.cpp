@@ -31,15 +31,15 @@ std::string says(const ModelSource& source, std::string_view key, bool value) {
 std::string_view bias_field(const ModelSource& source, Role owner) {
   const DecoderFamily* family = find_family_of_class(source.config.architecture);
   if (family == nullptr) return {};
-  const ConfigRules& rules = family->config;
+  const BiasRules& rules = family->config.bias;
   switch (owner) {
     case Role::q:
     case Role::k:
-    case Role::v:
-    case Role::o: return rules.bias == ConfigRules::Bias::read ? "attention_bias" : "";
+    case Role::v: return rules.qkv.key;
+    case Role::o: return rules.out.key;
     case Role::gate:
     case Role::up:
-    case Role::down: return rules.reads_mlp_bias ? "mlp_bias" : "";
+    case Role::down: return rules.mlp.key;
     default: return {};
   }
 }
@@ -47,8 +47,9 @@ std::string_view bias_field(const ModelSource& source, Role owner) {
 // Tensors of old files that hold constants: masks and rotary frequencies.
 bool is_constant(std::string_view in_block) {
   return in_block.ends_with("rotary_emb.inv_freq") || in_block == "attn.bias" ||
-         in_block == "attn.masked_bias" || in_block == "attention.bias" ||
-         in_block == "attention.masked_bias";
+         in_block == "attn.masked_bias" || in_block == "attn.causal_mask" ||
+         in_block == "attn.attention.bias" || in_block == "attn.attention.masked_bias" ||
+         in_block == "attention.bias" || in_block == "attention.masked_bias";
 }
 
 // A tensor name in a block: "model.layers.3.mlp.up_proj.weight" is 3 and "mlp.up_proj.weight".
@@ -220,7 +221,7 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
     case Role::v:
     case Role::k_bias:
     case Role::v_bias:
-      return cat(" (", rules.plain_heads ? heads : "num_key_value_heads", ", ", of_head, ", ",
+      return cat(" (", rules.plain_heads ? heads : std::string(keys.kv_heads), ", ", of_head, ", ",
                  width, ")");
     case Role::q_norm:
     case Role::k_norm:

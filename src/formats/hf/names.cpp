@@ -68,16 +68,55 @@ std::string_view find_name(std::span<const PartName> names, DecoderRole role) {
 }
 
 std::string_view name_of(DecoderRole role, const DecoderConfig& config) {
-  const std::string_view own = find_name(folder_of(config).names, role);
-  if (!own.empty()) return own;
+  const FolderNames& folder = folder_of(config);
+  const bool parallel = config.residual == ResidualKind::parallel;
+  for (const auto names :
+       {parallel ? folder.parallel_names : std::span<const PartName>(), folder.names}) {
+    const std::string_view own = find_name(names, role);
+    if (!own.empty()) return own;
+  }
   const bool before_mlp = role == Role::mlp_norm && !config.post_norms;
   return find_name(kUsual, before_mlp ? Role::attention_post_norm : role);
+}
+
+// Rows of q, k and v in a tensor that has them by head of keys and values, or in shards.
+void set_runs(const FolderNames& folder, const DecoderConfig& config, DecoderRole role,
+              TensorPart& part) {
+  if (folder.shards > 0) {  // q, v, k
+    part.run = config.hidden_size / folder.shards;
+    part.step = 3 * part.run;
+    part.first_row = (role == Role::q ? 0 : role == Role::v ? 1 : 2) * part.run;
+    return;
+  }
+  const int64_t group = config.num_heads / config.num_kv_heads * config.head_dim;
+  const bool q = role == Role::q;
+  part.run = q ? group : config.head_dim;
+  part.step = group + 2 * config.head_dim;
+  part.first_row = q ? 0 : group + (role == Role::v ? config.head_dim : 0);
+}
+
+// The rows of a parameter in a tensor that has several of them.
+void set_fused(const FolderNames& folder, const DecoderConfig& config, DecoderRole role,
+               TensorPart& part) {
+  const FusedRows rows = fused_rows(role, config);
+  if (rows.total == 0) return;
+  part.first_row = rows.first;
+  part.rows = rows.total;
+  const DecoderRole owner = owner_of(role);
+  const bool qkv = owner == Role::q || owner == Role::k || owner == Role::v;
+  if (qkv && (folder.by_group || folder.shards > 0)) set_runs(folder, config, owner, part);
+}
+
+// Whether q, k and v are one tensor, or gate and up.
+bool is_fused(DecoderRole role, const DecoderConfig& config) {
+  const bool mlp = role == Role::gate || role == Role::up;
+  return name_of(mlp ? Role::gate : Role::q, config) == name_of(mlp ? Role::up : Role::k, config);
 }
 
 }  // namespace
 
 TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
-  const DecoderPiece piece = decoder_piece(param);
+  const DecoderPiece piece = decoder_piece(param, config);
   const DecoderRole role = owner_of(piece.role);
   const FolderNames& folder = folder_of(config);
   const std::string_view kind = role == Role::sinks ? "" : role == piece.role ? ".weight" : ".bias";
@@ -89,16 +128,15 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
     part.name = cat(name_of(role, config), kind);
     return part;
   }
-  const FusedRows rows = folder.fused ? fused_rows(piece.role, config) : FusedRows{};
   part.name = cat(folder.block, piece.block, ".", name_of(role, config), kind);
   part.transposed = folder.transposed && param.spec.matrix();
-  if (rows.total == 0) return part;
-  part.first_row = rows.first;
-  part.rows = rows.total;
-  if (!folder.by_head) return part;
-  part.run = config.head_dim;
-  part.step = 3 * config.head_dim;
-  part.first_row = rows.first / config.num_heads;
+  if (is_fused(role, config)) set_fused(folder, config, piece.role, part);
+  const bool norm = role == Role::q_norm || role == Role::k_norm;
+  if (norm && folder.split_qk_norms) part.split = config.head_dim;
+  if (folder.pairs_rows && (norm || role == Role::q || role == Role::k)) {
+    part.head = config.head_dim;
+    part.rotated = config.rope_width > 0 ? config.rope_width : config.head_dim;
+  }
   return part;
 }
 

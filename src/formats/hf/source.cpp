@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "formats/config/encoder.hpp"
 #include "formats/config/text.hpp"
+#include "formats/config/text_config.hpp"
 #include "formats/hf/config_notes.hpp"
 #include "formats/hf/encoder_names.hpp"
 #include "formats/hf/folder_check.hpp"
@@ -62,7 +63,8 @@ Status read_rows(const SafeTensor& tensor, const TensorPart& part, int64_t cols,
     }
     return {};
   }
-  if (part.run == 0) return SafeTensors::to_f32(tensor, part.row(first) * cols, count * cols, out);
+  if (!part.scattered())
+    return SafeTensors::to_f32(tensor, part.row(first) * cols, count * cols, out);
   for (int64_t r = 0; r < count; ++r)
     LOOM_TRY(SafeTensors::to_f32(tensor, part.row(first + r) * cols, cols, out + r * cols));
   return {};
@@ -85,12 +87,15 @@ class HfSource : public ModelSource {
   }
 
   SafeTensors tensors_;
+  bool multimodal_ = false;  // the folder has more than the language model
 };
 
 Status HfSource::open(const std::string& folder) {
   path = folder;
   const std::string config_path = folder + "/config.json";
-  LOOM_ASSIGN(config_json, read_file(config_path));
+  LOOM_ASSIGN(const std::string text, read_file(config_path));
+  config_json = text_config_json(text);
+  multimodal_ = config_json != text;
   LOOM_ASSIGN(generation_json, read_if_there(folder + "/generation_config.json"));
   LOOM_TRY(read_model_config(config_path, *this));
   LOOM_TRY(read_hf_text(folder, *this));
@@ -98,6 +103,8 @@ Status HfSource::open(const std::string& folder) {
   LOOM_ASSIGN(tensors_, SafeTensors::open(folder));
   LOOM_TRY(check_hf_sizes(*this));
   notes = hf_config_notes(*this);
+  if (multimodal_)
+    notes.push_back(cat("only the language model is read, as ", config.architecture));
   const std::string index = "model.safetensors.index.json";
   if (tensors_.files().size() == 1 && file_exists(folder + "/model.safetensors") &&
       file_exists(cat(folder, "/", index)))
@@ -112,6 +119,10 @@ std::vector<std::string> HfSource::names_of(const std::string& name) const {
   if (!encoder) {
     const std::string other = hf_other_name(name, config);
     if (!other.empty()) names.push_back(other);
+    if (!multimodal_) return names;
+    const bool body = name.starts_with("model.");
+    if (body) names.push_back(cat("model.language_model.", name.substr(6)));
+    names.push_back(cat("language_model.", name));
     return names;
   }
   names.push_back(hf_encoder_prefix(*encoder) + name);
@@ -143,7 +154,7 @@ Status HfSource::use(const Param& param, TensorUses& uses) const {
   const bool online = config.ternary_weights == TernaryWeights::online;
   if (!ternary || !online) LOOM_TRY(weight(param));  // weight() of the others would read all values
   std::optional<DecoderRole> role;
-  if (!encoder) role = decoder_piece(param).role;
+  if (!encoder) role = decoder_piece(param, config).role;
   const std::string* first = nullptr;
   const std::vector<std::string> names = names_of(part.name);
   for (const std::string& name : names) {
@@ -178,7 +189,7 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
   if (part.name.empty()) return zeros();
   std::string presence, sizes;
   if (!encoder) {
-    const DecoderRole role = decoder_piece(param).role;
+    const DecoderRole role = decoder_piece(param, config).role;
     if (tensors_.find(part.name) == nullptr) presence = presence_claim(*this, role);
     sizes = shape_claim(*this, role);
   }
@@ -200,7 +211,9 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
     };
     return weight;
   }
-  const Shape stored = part.transposed ? Shape{whole[1], whole[0]} : whole;
+  const Shape stored = part.transposed  ? Shape{whole[1], whole[0]}
+                       : part.split > 0 ? Shape{part.rows / part.split, part.split}
+                                        : whole;
   LOOM_TRY(check_shape(*tensor, stored, sizes, file_of(*tensor)));
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   const float offset = config.unit_offset_norms && param.spec.init == Init::ones ? 1.0f : 0.0f;

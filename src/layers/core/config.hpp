@@ -40,6 +40,7 @@ struct FieldDesc {
   std::string_view default_text;
   std::string_view doc;
   std::string_view old_name = {};  // its name in files of the original
+  bool late = false;               // files omit it at its default
 };
 
 // The value of one field. Small, because a description may hold millions. Texts and lists are

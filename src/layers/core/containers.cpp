@@ -1,7 +1,8 @@
 // Sequential: children one after the other; without children it is the identity. Residual: y = x +
-// F(x), F being its children in sequence. Without children it adds its second input, which is the
-// input of the layer before it: [f, Residual] is f(x) + x. Neither owns weights.
+// scale F(x), F being its children in sequence. Without children it adds its second input, which is
+// the input of the layer before it: [f, Residual] is f(x) + x. Neither owns weights.
 #include "base/text.hpp"
+#include "layers/core/field_tables.hpp"
 #include "layers/core/forward_call.hpp"
 #include "layers/core/layer.hpp"
 
@@ -53,6 +54,8 @@ Result<Tensor> forward_residual(ForwardCall& call) {
   if (!call.config().children.empty()) {
     LOOM_ASSIGN(other, forward_sequence(call));
   }
+  const auto scale = static_cast<float>(call.config().real(fields::residual::kScale));
+  LOOM_ASSIGN(other, call.scaled(other, scale));
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
   LOOM_TRY(call.ops().binary({call.x(), other, y, BinaryKind::add}));
   return y;
@@ -84,6 +87,7 @@ const LayerDef kSequential = {.kind = LayerKind::sequential,
 extern const LayerDef kResidual;
 const LayerDef kResidual = {.kind = LayerKind::residual,
                             .name = "Residual",
+                            .fields = fields::residual::kFields,
                             .container = true,
                             .ragged = true,
                             .infer = infer_residual,

@@ -10,13 +10,14 @@
 namespace loom::core::fields {
 
 namespace dense {
-inline constexpr int kIn = 0, kOut = 1, kBias = 2, kActivation = 3, kSoftCap = 4;
+inline constexpr int kIn = 0, kOut = 1, kBias = 2, kActivation = 3, kSoftCap = 4, kScale = 5;
 inline constexpr FieldDesc kFields[] = {
     {"in", FieldType::integer, 1, 1, 16777216, "", "width of the input", "input_height"},
     {"out", FieldType::integer, 1, 1, 16777216, "", "width of the output", "output_height"},
     {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
     {"soft_cap", FieldType::real, 0, 0, 1000000, "", "c: the result y becomes c tanh(y / c); 0 = none"},
+    {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of the result, before soft_cap", "", true},
 };
 }  // namespace dense
 
@@ -134,12 +135,12 @@ inline constexpr FieldDesc kFields[] = {
     {"soft_cap", FieldType::real, 0, 0, 1000000, "", "c: scores s become c tanh(s / c); 0 = none"},
     {"sub_norm", FieldType::boolean, 0, 0, 1, "", "RMS norm before the output projection"},
     {"sub_norm_eps", FieldType::real, 1e-06, 0, 1, "", "added to the mean square in that norm"},
-    {"qk_norm_form", FieldType::text, 0, 0, 0, "rms", "that norm: rms, rms_wide, layer, layer_shared or l2"},
-    {"qk_norm_after_rope", FieldType::boolean, 0, 0, 1, "", "qk_norm comes after the rotary embedding, not before it"},
-    {"clip", FieldType::real, 0, 0, 1000000, "", "c: values of q, k and v are limited to [-c, c]; 0 = none"},
-    {"alibi", FieldType::real, 0, 0, 1000, "", "exponent of the smallest ALiBi slope (Press et al., 2022), 8 in the paper; 0 = none"},
-    {"alibi_scale", FieldType::real, 1, 0, 1000000, "", "factor of these slopes"},
-    {"sinks", FieldType::boolean, 0, 0, 1, "", "a learned score without a value for every head"},
+    {"qk_norm_form", FieldType::text, 0, 0, 0, "rms", "that norm: rms, rms_wide, layer, layer_shared or l2", "", true},
+    {"qk_norm_after_rope", FieldType::boolean, 0, 0, 1, "", "qk_norm comes after the rotary embedding, not before it", "", true},
+    {"clip", FieldType::real, 0, 0, 1000000, "", "c: values of q, k and v are limited to [-c, c]; 0 = none", "", true},
+    {"alibi", FieldType::real, 0, 0, 1000, "", "exponent of the smallest ALiBi slope (Press et al., 2022), 8 in the paper; 0 = none", "", true},
+    {"alibi_scale", FieldType::real, 1, 0, 1000000, "", "factor of these slopes", "", true},
+    {"sinks", FieldType::boolean, 0, 0, 1, "", "a learned score without a value for every head", "", true},
 };
 }  // namespace multi_head_attention
 
@@ -165,10 +166,12 @@ inline constexpr FieldDesc kFields[] = {
 }  // namespace rms_norm
 
 namespace layer_norm {
-inline constexpr int kWidth = 0, kEps = 1;
+inline constexpr int kWidth = 0, kEps = 1, kWeight = 2, kBias = 3;
 inline constexpr FieldDesc kFields[] = {
     {"width", FieldType::integer, 1, 1, 16777216, "", "normalized width", "output_height"},
     {"eps", FieldType::real, 1e-05, 0, 1, "", "added to the variance"},
+    {"weight", FieldType::boolean, 1, 0, 1, "", "multiply by a trained weight", "", true},
+    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias", "", true},
 };
 }  // namespace layer_norm
 
@@ -302,6 +305,13 @@ inline constexpr FieldDesc kFields[] = {
     {"inverse", FieldType::boolean, 0, 0, 1, "", "positions become channels"},
 };
 }  // namespace pixel_shuffle
+
+namespace residual {
+inline constexpr int kScale = 0;
+inline constexpr FieldDesc kFields[] = {
+    {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of what is added", "", true},
+};
+}  // namespace residual
 
 namespace parallel {
 inline constexpr int kCombine = 0, kTopK = 1, kBalance = 2, kRows = 3, kCols = 4, kTargets = 5;

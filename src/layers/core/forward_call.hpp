@@ -97,6 +97,14 @@ class ForwardCall {
     LOOM_TRY(ops().fill({t, value}));
     return t;
   }
+  // factor * x; x itself if the factor is 1.
+  Result<Tensor> scaled(const Tensor& x, float factor) {
+    if (factor == 1.0f) return x;
+    LOOM_ASSIGN(const Tensor number, constant(factor));
+    LOOM_ASSIGN(const Tensor y, like(x));
+    LOOM_TRY(ops().binary({x, number, y, BinaryKind::mul}));
+    return y;
+  }
 
  protected:
   // All three must outlive the call.

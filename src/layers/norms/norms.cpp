@@ -1,5 +1,6 @@
 // RMSNorm: y = x / sqrt(mean(x^2) + eps) * gamma over the last axis (Zhang and Sennrich, 2019).
-// LayerNorm: y = (x - mean) / sqrt(var + eps) * gamma + beta (Ba, Kiros and Hinton, 2016).
+// LayerNorm: y = (x - mean) / sqrt(var + eps) * gamma + beta (Ba, Kiros and Hinton, 2016);
+// gamma and beta are optional.
 #include "base/text.hpp"
 #include "layers/core/field_tables.hpp"
 #include "layers/core/forward_call.hpp"
@@ -9,6 +10,8 @@ namespace loom::core {
 namespace {
 
 using namespace fields::rms_norm;
+using fields::layer_norm::kBias;
+using fields::layer_norm::kWeight;
 static_assert(fields::layer_norm::kWidth == kWidth && fields::layer_norm::kEps == kEps);
 
 void rms_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
@@ -16,8 +19,8 @@ void rms_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
 }
 
 void layer_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
-  out.push_back({"gamma", Shape{c.integer(kWidth)}, Init::ones});
-  out.push_back({"beta", Shape{c.integer(kWidth)}, Init::zeros});
+  if (c.flag(kWeight)) out.push_back({"gamma", Shape{c.integer(kWidth)}, Init::ones});
+  if (c.flag(kBias)) out.push_back({"beta", Shape{c.integer(kWidth)}, Init::zeros});
 }
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
@@ -31,8 +34,10 @@ Result<Tensor> forward_norm(ForwardCall& call, NormKind kind) {
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
   NormArgs n;
   n.x = call.x();
-  n.gamma = call.param(0);
-  if (kind == NormKind::layer) n.beta = call.param(1);
+  const bool layer = kind == NormKind::layer;
+  const bool weight = !layer || call.config().flag(kWeight);
+  if (weight) n.gamma = call.param(0);
+  if (layer && call.config().flag(kBias)) n.beta = call.param(weight ? 1 : 0);
   n.y = y;
   n.eps = static_cast<float>(call.config().real(kEps));
   n.kind = kind;

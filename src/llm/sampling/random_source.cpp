@@ -29,14 +29,14 @@ Status RandomSource::describe(const DecoderConfig& shape) {
   config = shape;
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
   each_decoder_param(grid, [&](const Param& param) {
-    const DecoderPiece piece = decoder_piece(param);
+    const DecoderPiece piece = decoder_piece(param, config);
     streams_.emplace(std::pair(piece.block, piece.role), streams_.size());
   });
   return {};
 }
 
 Result<SourceWeight> RandomSource::weight(const Param& param) const {
-  const DecoderPiece piece = decoder_piece(param);
+  const DecoderPiece piece = decoder_piece(param, config);
   const auto stream = streams_.find({piece.block, piece.role});
   if (stream == streams_.end()) return invalid("the shape has no such parameter", param.path);
   SourceWeight weight;

@@ -89,6 +89,8 @@ Result<std::string> emit_activation(GraphBuilder& g, const std::string& x,
 // y[..., out] = x[..., in] W^T + b, W and b being parameters of the layer; bias < 0: none.
 Result<std::string> emit_product(GraphBuilder& g, const Node& node, const std::string& x, int rank,
                                  size_t weight, int bias);
+// scale * x; x for a scale of 1.
+std::string emit_scale(GraphBuilder& g, const std::string& x, double scale);
 // c tanh(x / c); x for a c of 0.
 std::string emit_soft_cap(GraphBuilder& g, const std::string& x, double cap);
 // x / sqrt(mean(x^2) + eps) * gamma over the last axis.

@@ -96,7 +96,7 @@ Result<std::string> Exporter::residual(const Node& node, const std::string& path
     LOOM_ASSIGN(other, sequence(node, path, x));
   }
   g_.enter(path);
-  return g_.add("Add", {x.name, other.name});
+  return g_.add("Add", {x.name, emit_scale(g_, other.name, g_.fields(node).real("scale"))});
 }
 
 // The weight of every branch, [batch, 1] each.

@@ -59,6 +59,10 @@ std::string emit_rms(GraphBuilder& g, const std::string& x, const std::string& g
   return g.add("Mul", {g.add("Div", {x, root}), gamma});
 }
 
+std::string emit_scale(GraphBuilder& g, const std::string& x, double scale) {
+  return scale == 1 ? x : g.add("Mul", {x, g.number(static_cast<float>(scale))});
+}
+
 std::string emit_soft_cap(GraphBuilder& g, const std::string& x, double cap) {
   if (cap == 0) return x;
   const std::string c = g.number(static_cast<float>(cap));
@@ -77,7 +81,7 @@ Result<std::string> emit_dense(GraphBuilder& g, const Node& node, const ExportVa
   LOOM_ASSIGN(const std::string y,
               emit_product(g, node, rows, flattens ? 2 : x.shape.rank(), 0, bias));
   LOOM_ASSIGN(const std::string active, emit_activation(g, y, f.text("activation")));
-  return emit_soft_cap(g, active, f.real("soft_cap"));
+  return emit_soft_cap(g, emit_scale(g, active, f.real("scale")), f.real("soft_cap"));
 }
 
 Result<std::string> emit_conv(GraphBuilder& g, const Node& node, const ExportValue& x) {
@@ -117,10 +121,19 @@ Result<std::string> emit_conv(GraphBuilder& g, const Node& node, const ExportVal
 
 Result<std::string> emit_layer_norm(GraphBuilder& g, const Node& node, const ExportValue& x) {
   g.fields(node).skip({"width"});  // its parameters have it
-  LOOM_ASSIGN(const std::string gamma, g.param(node, 0));
-  LOOM_ASSIGN(const std::string beta, g.param(node, 1));
+  const bool weight = g.fields(node).flag("weight"), bias = g.fields(node).flag("bias");
+  const int64_t width = x.shape.last();
+  std::vector<std::string> reads = {x.name};
+  for (size_t i = 0; i < (weight ? 1u : 0u) + (bias ? 1u : 0u); ++i) {
+    LOOM_ASSIGN(std::string name, g.param(node, i));
+    reads.push_back(std::move(name));
+  }
+  if (!weight) {
+    const std::vector<float> ones(static_cast<size_t>(width), 1.0f);
+    reads.insert(reads.begin() + 1, g.constant("ones", {width}, ones));
+  }
   const auto eps = static_cast<float>(g.fields(node).real("eps"));
-  return g.add("LayerNormalization", {x.name, gamma, beta},
+  return g.add("LayerNormalization", reads,
                {onnx_attribute("axis", int64_t{-1}), onnx_attribute("epsilon", eps)});
 }
 

@@ -1,0 +1,113 @@
+#include "llm/decoder_block.hpp"
+
+namespace loom::core {
+namespace {
+
+struct PartRole {
+  BlockPart part;
+  std::string_view name;  // in the layer
+  DecoderRole role;
+};
+constexpr PartRole kRoles[] = {
+    {BlockPart::attention_norm, "gamma", DecoderRole::attention_norm},
+    {BlockPart::attention_norm, "beta", DecoderRole::attention_norm_bias},
+    {BlockPart::attention, "q", DecoderRole::q},
+    {BlockPart::attention, "k", DecoderRole::k},
+    {BlockPart::attention, "v", DecoderRole::v},
+    {BlockPart::attention, "o", DecoderRole::o},
+    {BlockPart::attention, "q_bias", DecoderRole::q_bias},
+    {BlockPart::attention, "k_bias", DecoderRole::k_bias},
+    {BlockPart::attention, "v_bias", DecoderRole::v_bias},
+    {BlockPart::attention, "o_bias", DecoderRole::o_bias},
+    {BlockPart::attention, "q_norm", DecoderRole::q_norm},
+    {BlockPart::attention, "k_norm", DecoderRole::k_norm},
+    {BlockPart::attention, "q_norm_bias", DecoderRole::q_norm_bias},
+    {BlockPart::attention, "k_norm_bias", DecoderRole::k_norm_bias},
+    {BlockPart::attention, "sinks", DecoderRole::sinks},
+    {BlockPart::attention, "sub_norm", DecoderRole::attention_sub_norm},
+    {BlockPart::attention_post_norm, "gamma", DecoderRole::attention_post_norm},
+    {BlockPart::mlp_norm, "gamma", DecoderRole::mlp_norm},
+    {BlockPart::mlp_norm, "beta", DecoderRole::mlp_norm_bias},
+    {BlockPart::mlp, "gate", DecoderRole::gate},
+    {BlockPart::mlp, "up", DecoderRole::up},
+    {BlockPart::mlp, "down", DecoderRole::down},
+    {BlockPart::mlp, "gate_bias", DecoderRole::gate_bias},
+    {BlockPart::mlp, "up_bias", DecoderRole::up_bias},
+    {BlockPart::mlp, "down_bias", DecoderRole::down_bias},
+    {BlockPart::mlp, "sub_norm", DecoderRole::mlp_sub_norm},
+    {BlockPart::up, "weight", DecoderRole::up},
+    {BlockPart::up, "bias", DecoderRole::up_bias},
+    {BlockPart::down, "weight", DecoderRole::down},
+    {BlockPart::down, "bias", DecoderRole::down_bias},
+    {BlockPart::mlp_post_norm, "gamma", DecoderRole::mlp_post_norm},
+};
+
+// Adds nodes to one cell after another.
+class NodeList {
+ public:
+  void cell(int64_t l) { cell_ = l, child_ = 0; }
+  // Returns the value of the new node, for graphs.
+  GraphValue add(BlockPart part, std::vector<GraphValue> reads = {}) {
+    nodes.push_back({part, cell_, child_, std::move(reads)});
+    return {child_++, 0};
+  }
+  std::vector<BlockNode> nodes;
+
+ private:
+  int64_t cell_ = 0;
+  int child_ = 0;
+};
+
+// x + attention(norm(x)), then the same with the MLP. Either norm, before or after, may be absent.
+void add_serial(const DecoderConfig& c, NodeList& list) {
+  list.cell(kAttentionCell);
+  if (c.pre_norms) list.add(BlockPart::attention_norm);
+  list.add(BlockPart::attention);
+  if (c.post_norms) list.add(BlockPart::attention_post_norm);
+  list.cell(kMlpCell);
+  if (c.pre_norms) list.add(BlockPart::mlp_norm);
+  if (c.gated_mlp) list.add(BlockPart::mlp);
+  if (!c.gated_mlp) list.add(BlockPart::up);
+  if (!c.gated_mlp) list.add(BlockPart::down);
+  if (c.post_norms) list.add(BlockPart::mlp_post_norm);
+}
+
+// x + attention(norm(x)) + mlp(norm(x)).
+void add_parallel(const DecoderConfig& c, NodeList& list) {
+  const bool shared = c.residual == ResidualKind::shared_norm;
+  const GraphValue x;
+  list.cell(kParallelCell);
+  GraphValue in = list.add(BlockPart::attention_norm, {x});
+  const GraphValue attention = list.add(BlockPart::attention, {in});
+  GraphValue sum;
+  if (shared) sum = list.add(BlockPart::sum, {x, attention});
+  if (!shared) in = list.add(BlockPart::mlp_norm, {x});
+  GraphValue mlp;
+  if (c.gated_mlp) {
+    mlp = list.add(BlockPart::mlp, {in});
+  } else {
+    mlp = list.add(BlockPart::down, {list.add(BlockPart::up, {in})});
+  }
+  if (!shared) sum = list.add(BlockPart::sum, {x, attention});
+  list.add(BlockPart::sum, {sum, mlp});
+}
+
+}  // namespace
+
+std::vector<BlockNode> block_nodes(const DecoderConfig& config) {
+  NodeList list;
+  if (config.residual == ResidualKind::serial) {
+    add_serial(config, list);
+  } else {
+    add_parallel(config, list);
+  }
+  return std::move(list.nodes);
+}
+
+DecoderRole block_role(BlockPart part, std::string_view name) {
+  for (const PartRole& row : kRoles)
+    if (row.part == part && row.name == name) return row.role;
+  return DecoderRole::o;
+}
+
+}  // namespace loom::core
