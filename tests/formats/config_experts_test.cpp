@@ -64,7 +64,9 @@ TEST(ConfigExperts, AreRefusedByField) {
       {{{"mlp_only_layers", "[true]"}}, "mlp_only_layers: expected numbers of layers, found true"},
       {{{"decoder_sparse_step", "0"}},
        "decoder_sparse_step: expected an integer from 1 to 16777216, found 0"},
-      {{{"num_experts", "4096"}, {"moe_intermediate_size", "16777216"}},
+      {{{"num_hidden_layers", "64"},
+        {"num_experts", "4096"},
+        {"moe_intermediate_size", "16777216"}},
        "num_experts: these sizes make more than 2^48 weights"}};
   for (const auto& row : rows) {
     const auto config = read("Qwen3MoeForCausalLM", "qwen3_moe", row.changes);

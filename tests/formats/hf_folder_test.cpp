@@ -104,20 +104,6 @@ TEST(HfFolder, RefusesTensorsThatContradictItsConfig) {
         .copies = {{up + "weight", in + "block_sparse_moe.experts.0.w1.weight"}}},
        "tensor model.layers.0.block_sparse_moe.experts.0.w1.weight is not one that "
        "LlamaForCausalLM has; correct config.json or remove the tensor"},
-      {{.golden = "mixtral", .without = {in + "block_sparse_moe.experts.3.w2.weight"}},
-       "tensor model.layers.0.block_sparse_moe.experts.3.w2.weight is missing"},
-      {{.golden = "mixtral", .from = "\"num_local_experts\": 5", .to = "\"num_local_experts\": 4"},
-       "model.layers.0.block_sparse_moe.gate.weight has shape [5, 16], config.json asks for "
-       "[4, 16] (num_local_experts, intermediate_size, hidden_size)"},
-      {{.golden = "qwen3-moe-stacked",
-        .from = "\"moe_intermediate_size\": 8",
-        .to = "\"moe_intermediate_size\": 9"},
-       "model.layers.1.mlp.experts.gate_up_proj has shape [6, 16, 16], config.json asks for "
-       "[6, 18, 16] (num_experts, moe_intermediate_size, hidden_size)"},
-      {{.golden = "qwen2-moe",
-        .from = "\"mlp_only_layers\": [\n  1\n ]",
-        .to = "\"mlp_only_layers\": []"},
-       "tensor model.layers.1.mlp.gate.weight is missing"},
       {{.golden = "llama", .copies = {{up + "weight", "model.layers.2.mlp.up_proj.weight"}}},
        "tensor model.layers.2.mlp.up_proj.weight is beyond the last layer: config.json says that "
        "there are 2"},
@@ -154,6 +140,35 @@ TEST(HfFolder, RefusesTensorsThatContradictItsConfig) {
         .copies = {{"embeddings.LayerNorm.weight", "encoder.layer.0.attention.adapter.weight"}}},
        "tensor encoder.layer.0.attention.adapter.weight is not one that BertModel has; correct "
        "config.json or remove the tensor"},
+  };
+  for (const Contradiction& row : rows) {
+    SCOPED_TRACE(row.message);
+    const test::TempFolder folder;
+    write_folder(folder, row.folder);
+    const auto source = open_hf_folder(folder.path());
+    ASSERT_FALSE(source.ok());
+    EXPECT_EQ(source.error().message, row.message);
+    EXPECT_EQ(code_name(source.error().code), code_name(Code::bad_file));
+  }
+}
+
+TEST(HfFolder, RefusesExpertsThatContradictItsConfig) {
+  const std::string in = "model.layers.0.";
+  const Contradiction rows[] = {
+      {{.golden = "mixtral", .without = {in + "block_sparse_moe.experts.3.w2.weight"}},
+       "tensor model.layers.0.block_sparse_moe.experts.3.w2.weight is missing"},
+      {{.golden = "mixtral", .from = "\"num_local_experts\": 5", .to = "\"num_local_experts\": 4"},
+       "model.layers.0.block_sparse_moe.gate.weight has shape [5, 16], config.json asks for "
+       "[4, 16] (num_local_experts, intermediate_size, hidden_size)"},
+      {{.golden = "qwen3-moe-stacked",
+        .from = "\"moe_intermediate_size\": 8",
+        .to = "\"moe_intermediate_size\": 9"},
+       "model.layers.0.mlp.experts.gate_up_proj has shape [6, 16, 16], config.json asks for "
+       "[6, 18, 16] (num_experts, moe_intermediate_size, hidden_size)"},
+      {{.golden = "qwen3-moe-stacked",
+        .from = "\"mlp_only_layers\": [\n  1\n ]",
+        .to = "\"mlp_only_layers\": []"},
+       "tensor model.layers.1.mlp.gate.weight is missing"},
   };
   for (const Contradiction& row : rows) {
     SCOPED_TRACE(row.message);

@@ -377,7 +377,6 @@ std::vector<Case> expert_cases() {
       experts("one_choice", {{"inner", 3}, {"chosen", 1}, {"normalize", false}}),
       experts("sigmoid_scaled",
               {{"inner", 6}, {"chosen", 2}, {"score", "sigmoid"}, {"scale", 1.7}}),
-      experts("choice_bias", {{"inner", 6}, {"chosen", 2}, {"choice_bias", true}}),
       experts("shared", {{"inner", 6}, {"chosen", 2}, {"shared_inner", 3}, {"bias", true}}),
       experts("two_groups", {{"inner", 4},
                              {"chosen", 2},

@@ -4,7 +4,8 @@
 Each family draws configurations whose options are all away from their defaults now and then, with
 distinct weights everywhere, biases and norms included. Both sides read the same folder. Logits must
 agree within 2e-4 of the largest, and 48 greedy tokens must be the same. The same model as an
-.entity file, and as a GGUF file if it can be one, must have the logits of the folder.
+.entity file, as another folder, and as a GGUF file if it can be one, must have the logits of the
+first folder.
 
   experts_check.py --runner build/dev/tests/model_runner [--count 10] [--only CLASS] [--seed 0]
 
@@ -141,17 +142,17 @@ def difference(ours, peer):
 
 def other_files(runner, folder, ids, logits, gguf):
     """The first difference of the same model in other files. A refused GGUF file has none."""
-    for end in ["entity"] + ["gguf"] * gguf:
-        path = os.path.join(folder, f"model.{end}")
+    for end in [".entity", "-again"] + [".gguf"] * gguf:
+        path = os.path.join(folder, f"model{end}")
         out, said = run(runner, "export", folder, path)
         if out is None:
-            if end == "gguf" and ("cannot say" in said or "llama.cpp reads no" in said):
+            if end == ".gguf" and ("cannot say" in said or "llama.cpp reads no" in said):
                 continue
-            return f".{end}: {said}"
+            return f"{end}: {said}"
         ours, said = by_loom(runner, path, ids)
         wrong = difference(ours, logits)
         if wrong:
-            return f".{end}: {wrong} {said}"
+            return f"{end}: {wrong} {said}"
     return ""
 
 
