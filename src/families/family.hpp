@@ -75,6 +75,9 @@ struct ConfigRules {
   bool local_rope = false;      // sliding layers have their own rotary positions
   bool nope_layers = false;     // no_rope_layers is used
   double rope_theta = 10000;    // when absent
+  // original_max_position_embeddings when absent, of a class that has it outside of rope_scaling.
+  // "su" and "yarn" are then older names of longrope. 0 means that the class has none.
+  int32_t original_positions = 0;
 
   // Windows.
   Sliding sliding = Sliding::never;
