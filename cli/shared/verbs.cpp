@@ -153,6 +153,9 @@ Option ModelFlags::add(Command verb, bool required, bool or_modelfile) {
   const Command loading = verb.group("Loading");
   memory.add(loading);
   add_allow_nonfinite(loading, allow_nonfinite);
+  loading.option("--rope-scaling", rope_scaling,
+                 "Scaling of rotary positions for longer contexts: linear:4, dynamic:4, yarn:4 or "
+                 "none (default: that of the model)");
   return loading.option("--dtype", dtype, "Number type of the weights (default: as stored)");
 }
 
@@ -176,6 +179,7 @@ Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
   };
   loading.allow_nonfinite = allow_nonfinite;
   loading.chat_template = chat_template;
+  loading.rope_scaling = rope_scaling;
   Result<Model> model = Model::load(engine, folder, loading);
   bar.finish();
   if (model.ok() && !quiet) note_unused(*model);

@@ -101,6 +101,7 @@ void add_force(Command verb, bool& to);
 struct ModelFlags {
   std::string folder, dtype;
   std::string chat_template;  // in the place of the model's; empty means that one
+  std::string rope_scaling;   // as ModelOptions has it
   bool allow_nonfinite = false;
   MemoryFlags memory;
 

@@ -38,6 +38,10 @@ struct ModelOptions {
   // A chat template that replaces that of the file; empty keeps it. A fault in the template is an
   // Error.
   std::string chat_template{};
+  // Another scaling of rotary positions, for contexts beyond those of the training: "linear:4",
+  // "dynamic:4" or "yarn:4" (4 times the positions), or "none". Empty keeps that of the file. A
+  // model in the form of memory (.entity) is then read instead of mapped.
+  std::string rope_scaling{};
 };
 
 struct ModelInfo {

@@ -215,7 +215,7 @@ struct LOOM_API MultiHeadAttention {
   std::vector<LayerField> more = {};
   // Added to the mean square in that norm; 0 to 1.
   double qk_norm_eps = 1e-06;
-  // Empty, linear or llama3.
+  // Empty, linear, llama3, yarn, dynamic or longrope.
   std::string rope_scaling = "";
   // By how much positions are stretched; 0.001 to 1000000.
   double rope_factor = 1;
@@ -223,7 +223,7 @@ struct LOOM_API MultiHeadAttention {
   double rope_low_freq = 1;
   // llama3 only; 0 to 1000000.
   double rope_high_freq = 4;
-  // llama3 only: positions of the base model; 1 to 16777216.
+  // Positions of the base model; 1 to 16777216.
   int64_t rope_original = 8192;
   // Values per head that turn; 0 = all; 0 to 65536.
   int64_t rope_width = 0;
@@ -243,6 +243,18 @@ struct LOOM_API MultiHeadAttention {
   double alibi_scale = 1;
   // A learned score without a value for every head.
   bool sinks = false;
+  // Factor of cosines and sines; 0.001 to 1000.
+  double rope_attention = 1;
+  // Yarn only: turns within rope_original above which nothing is stretched; 0.001 to 1000000.
+  double rope_beta_fast = 32;
+  // Yarn only: turns below which all is stretched; 0.001 to 1000000.
+  double rope_beta_slow = 1;
+  // Yarn only: these limits are rounded to whole frequencies.
+  bool rope_truncate = true;
+  // Longrope only: divisors of the frequencies up to rope_original positions.
+  std::string rope_short = "";
+  // Longrope only: the same in longer contexts.
+  std::string rope_long = "";
   operator Layer() const;
 };
 

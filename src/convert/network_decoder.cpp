@@ -7,6 +7,7 @@
 #include "families/family.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/text.hpp"
+#include "grid/rope_table.hpp"
 #include "io/files/file.hpp"
 #include "layers/core/fields.hpp"
 #include "llm/decoder.hpp"
@@ -77,12 +78,18 @@ void take_attention(const LayerConfig& a, DecoderConfig& c) {
   c.rope_width = integer_field(a, "rope_width");
   c.rope_theta = number(a, "rope_theta");
   const std::string scaling = words(a, "rope_scaling");
-  if (scaling == "linear") c.rope = RopeKind::linear;
-  if (scaling == "llama3") c.rope = RopeKind::llama3;
+  for (size_t i = 2; i < std::size(kRopeKinds); ++i)
+    if (scaling == kRopeKinds[i]) c.rope = static_cast<RopeKind>(i);
   c.rope_factor = number(a, "rope_factor");
   c.rope_low_freq_factor = number(a, "rope_low_freq");
   c.rope_high_freq_factor = number(a, "rope_high_freq");
   c.rope_original_max_positions = integer_field(a, "rope_original");
+  c.rope_attention = number(a, "rope_attention");
+  c.rope_beta_fast = number(a, "rope_beta_fast");
+  c.rope_beta_slow = number(a, "rope_beta_slow");
+  c.rope_truncate = number(a, "rope_truncate") != 0;
+  c.rope_short = rope_factors(words(a, "rope_short")).value_or(std::vector<double>());
+  c.rope_long = rope_factors(words(a, "rope_long")).value_or(std::vector<double>());
 }
 
 void take_mlp(const LayerConfig& m, DecoderConfig& c) {

@@ -132,6 +132,9 @@ struct ConfigRules {
   bool rope_required = false;  // without rope_parameters the class has a scaling of its own
   bool alpha_rope = false;     // "dynamic" positions with `alpha` are plain ones of another theta
   double local_theta = 10000;  // of sliding layers with their own positions, when absent
+  // original_max_position_embeddings when absent, of a class that has it outside of rope_scaling.
+  // "su" and "yarn" are then older names of longrope. 0 means that the class has none.
+  int32_t original_positions = 0;
 
   // Windows.
   Sliding sliding = Sliding::never;

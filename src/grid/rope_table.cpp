@@ -1,6 +1,8 @@
 #include "grid/rope_table.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <vector>
 
 #include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
@@ -10,20 +12,75 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// theta^(-2j/width) in f32, then scaled.
-float frequency(const RopeSpec& spec, int64_t j) {
-  const double exponent = 2.0 * static_cast<double>(j) / static_cast<double>(spec.width);
-  const double plain = dmath::exp(-exponent * dmath::log(spec.theta));
-  if (spec.scaling == "linear") return static_cast<float>(plain / spec.factor);
-  if (spec.scaling != "llama3") return static_cast<float>(plain);
-  // Llama 3.1: long waves are stretched by the factor, short ones are kept, those between are
-  // blended.
+// theta^(-2j/width)
+double plain_frequency(double theta, int64_t width, int64_t j) {
+  const double exponent = 2.0 * static_cast<double>(j) / static_cast<double>(width);
+  return dmath::exp(-exponent * dmath::log(theta));
+}
+
+// Llama 3.1: long waves are stretched by the factor, short ones are kept, those between are
+// blended.
+double llama3_frequency(const RopeSpec& spec, double plain) {
   const double original = static_cast<double>(spec.original_positions);
   const double wavelength = 2 * kPi / plain;
-  if (wavelength < original / spec.high_freq) return static_cast<float>(plain);
-  if (wavelength > original / spec.low_freq) return static_cast<float>(plain / spec.factor);
+  if (wavelength < original / spec.high_freq) return plain;
+  if (wavelength > original / spec.low_freq) return plain / spec.factor;
   const double smooth = (original / wavelength - spec.low_freq) / (spec.high_freq - spec.low_freq);
-  return static_cast<float>((1 - smooth) * plain / spec.factor + smooth * plain);
+  return (1 - smooth) * plain / spec.factor + smooth * plain;
+}
+
+// YaRN (Peng et al., 2023): the index of the frequency that turns `turns` times within the original
+// positions.
+double yarn_index(const RopeSpec& spec, double turns) {
+  const double length = static_cast<double>(spec.original_positions) / (turns * 2 * kPi);
+  return static_cast<double>(spec.width) * dmath::log(length) / (2 * dmath::log(spec.theta));
+}
+// Frequencies up to `low` are kept, those from `high` on are stretched.
+double yarn_frequency(const RopeSpec& spec, double plain, int64_t j) {
+  double low = yarn_index(spec, spec.beta_fast), high = yarn_index(spec, spec.beta_slow);
+  if (spec.truncate) {
+    low = __builtin_floor(low);
+    high = __builtin_ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, static_cast<double>(spec.width - 1));
+  if (low == high) high += 0.001;
+  const double ramp = std::clamp((static_cast<double>(j) - low) / (high - low), 0.0, 1.0);
+  return plain / spec.factor * ramp + plain * (1 - ramp);
+}
+
+// The base of dynamic scaling for texts of `length` positions.
+double dynamic_theta(const RopeSpec& spec, int64_t length) {
+  if (length <= spec.original_positions) return spec.theta;
+  const double share = static_cast<double>(length) / static_cast<double>(spec.original_positions);
+  const double width = static_cast<double>(spec.width);
+  const double growth = spec.factor * share - (spec.factor - 1);
+  return spec.theta * dmath::exp(width / (width - 2) * dmath::log(growth));
+}
+
+// The frequencies for texts of `length` positions, rounded to f32.
+Result<std::vector<float>> frequencies(const RopeSpec& spec, int64_t length) {
+  const std::string& kind = spec.scaling;
+  std::vector<double> divisors;
+  if (kind == "longrope") {
+    const bool longer = length > spec.original_positions;
+    LOOM_ASSIGN(divisors, rope_factors(longer ? spec.long_factors : spec.short_factors));
+    if (static_cast<int64_t>(divisors.size()) != spec.width / 2) {
+      return invalid(cat(longer ? "rope_long" : "rope_short", " has ", divisors.size(),
+                         " numbers; longrope needs ", spec.width / 2));
+    }
+  }
+  const double theta = kind == "dynamic" ? dynamic_theta(spec, length) : spec.theta;
+  std::vector<float> all;
+  for (int64_t j = 0; j < spec.width / 2; ++j) {
+    double f = plain_frequency(theta, spec.width, j);
+    if (kind == "linear") f = f / spec.factor;
+    if (kind == "llama3") f = llama3_frequency(spec, f);
+    if (kind == "yarn") f = yarn_frequency(spec, f, j);
+    if (kind == "longrope") f = f / divisors[static_cast<size_t>(j)];
+    all.push_back(static_cast<float>(f));
+  }
+  return all;
 }
 
 // The slope of head h (Press, Smith and Lewis, 2022). The first n heads, n the largest power of 2,
@@ -38,11 +95,28 @@ float slope(const RopeSpec& spec, int64_t h) {
 
 }  // namespace
 
-Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
-  const bool known = spec.scaling.empty() || spec.scaling == "linear" || spec.scaling == "llama3";
-  if (!known)
-    return unsupported(
-        cat("rope_scaling '", printable(spec.scaling), "' is not known; use linear or llama3"));
+Result<std::vector<double>> rope_factors(std::string_view text) {
+  std::vector<double> all;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    double value = 0;
+    const auto [last, error] = std::from_chars(text.data(), text.data() + end, value);
+    if (error != std::errc() || last != text.data() + end || !(value > 0) || value > 1e6) {
+      return invalid(cat("'", printable(text.substr(0, end)),
+                         "' is not a factor of longrope; they are numbers from 0 to 1000000"));
+    }
+    all.push_back(value);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
+}
+
+Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions, int64_t length) {
+  constexpr std::string_view kKinds[] = {"", "linear", "llama3", "yarn", "dynamic", "longrope"};
+  if (std::ranges::find(kKinds, spec.scaling) == std::end(kKinds)) {
+    return unsupported(cat("rope_scaling '", printable(spec.scaling),
+                           "' is not known; use linear, llama3, yarn, dynamic or longrope"));
+  }
   RopeTable table;
   table.spec_ = spec;
   if (spec.numbers > 0) {
@@ -60,12 +134,13 @@ Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
   if (half == 0) return table;
   made.cos = f32_matrix(values, positions, half);
   made.sin = f32_matrix(values + positions * half, positions, half);
+  LOOM_ASSIGN(const std::vector<float> all, frequencies(spec, length > 0 ? length : positions));
+  const auto scale = static_cast<float>(spec.attention);
   for (int64_t j = 0; j < half; ++j) {
-    const float freq = frequency(spec, j);
     for (int64_t p = 0; p < positions; ++p) {
-      const float angle = static_cast<float>(p) * freq;
-      made.cos.f32_row(p)[j] = static_cast<float>(dmath::cos(angle));
-      made.sin.f32_row(p)[j] = static_cast<float>(dmath::sin(angle));
+      const float angle = static_cast<float>(p) * all[static_cast<size_t>(j)];
+      made.cos.f32_row(p)[j] = static_cast<float>(dmath::cos(angle)) * scale;
+      made.sin.f32_row(p)[j] = static_cast<float>(dmath::sin(angle)) * scale;
     }
   }
   return table;

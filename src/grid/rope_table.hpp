@@ -1,5 +1,5 @@
 // Cosine and sine tables of the rotary embedding (Su et al., 2021), half-split form: angle(p, j) =
-// p * theta^(-2j/width), with the frequency changes of "linear" and "llama3" scaling. Frequencies
+// p * theta^(-2j/width), with the frequency changes of RopeSpec::scaling. Frequencies
 // and angles are rounded to f32 like the reference implementation of the models, so trained models
 // get the angles of their training. Slopes of ALiBi are next to them. For RopeSpec::numbers the
 // table holds position numbers instead: ids for a table of learned positions.
@@ -10,9 +10,14 @@
 
 namespace loom::core {
 
+// The numbers of RopeSpec::short_factors or long_factors. Errors: one is not a positive number.
+Result<std::vector<double>> rope_factors(std::string_view text);
+
 class RopeTable {
  public:
-  static Result<RopeTable> make(const RopeSpec& spec, int64_t positions);
+  // length: of the longest text, which chooses the frequencies of dynamic and longrope scaling; 0
+  // means positions.
+  static Result<RopeTable> make(const RopeSpec& spec, int64_t positions, int64_t length = 0);
   const RopeSpec& spec() const { return spec_; }
   const PositionTable& table() const { return table_; }  // numbers: limited by the spec
   const Buffer& memory() const { return memory_; }

@@ -209,7 +209,7 @@ Status Session::Impl::make_state() {
     LOOM_ASSIGN(next_feedback, FeedbackMemory::create(*network, outputs, recorder->ops()));
   }
   for (const RopeSpec& spec : network->ropes()) {
-    LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, capacity));
+    LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, capacity, options.max_positions));
     ropes.push_back(std::move(table));
     if (spec.numbers > 0) last_position = std::min(last_position, spec.numbers);
   }

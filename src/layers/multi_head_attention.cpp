@@ -316,6 +316,12 @@ RopeSpec rope(const LayerConfig& c) {
   spec.low_freq = c.real(kRopeLowFreq);
   spec.high_freq = c.real(kRopeHighFreq);
   spec.original_positions = c.integer(kRopeOriginal);
+  spec.attention = c.real(kRopeAttention);
+  spec.beta_fast = c.real(kRopeBetaFast);
+  spec.beta_slow = c.real(kRopeBetaSlow);
+  spec.truncate = c.flag(kRopeTruncate);
+  spec.short_factors = c.text(kRopeShort);
+  spec.long_factors = c.text(kRopeLong);
   return spec;
 }
 

@@ -17,9 +17,16 @@ std::string hidden_activation(const std::string& name) {
 }
 
 std::string rope_scaling(RopeKind kind) {
-  if (kind == RopeKind::linear) return "linear";
-  if (kind == RopeKind::llama3) return "llama3";
-  return "";
+  if (kind == RopeKind::none || kind == RopeKind::standard) return "";
+  return std::string(kRopeKinds[static_cast<size_t>(kind)]);
+}
+
+// Numbers as a layer has them: separated by spaces, as many digits as f32 has.
+std::string factor_list(const std::vector<double>& factors) {
+  std::string text;
+  for (const double factor : factors)
+    text += cat(text.empty() ? "" : " ", static_cast<float>(factor));
+  return text;
 }
 
 Result<LayerConfig> norm_layer(const DecoderConfig& c) {
@@ -61,7 +68,13 @@ Result<LayerConfig> attention_layer(const DecoderConfig& c, const DecoderLayer& 
        {"clip", c.clip_qkv},
        {"alibi", c.alibi},
        {"alibi_scale", c.alibi_scale},
-       {"sinks", c.sinks}});
+       {"sinks", c.sinks},
+       {"rope_attention", local ? 1.0 : c.rope_attention},
+       {"rope_beta_fast", c.rope_beta_fast},
+       {"rope_beta_slow", c.rope_beta_slow},
+       {"rope_truncate", c.rope_truncate},
+       {"rope_short", local ? "" : factor_list(c.rope_short)},
+       {"rope_long", local ? "" : factor_list(c.rope_long)}});
 }
 
 Result<LayerConfig> mlp_layer(const DecoderConfig& c) {

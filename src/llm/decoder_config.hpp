@@ -10,7 +10,9 @@
 namespace loom::core {
 
 // none: models with learned positions, and networks built in code.
-enum class RopeKind : uint8_t { none, standard, linear, llama3 };
+enum class RopeKind : uint8_t { none, standard, linear, llama3, yarn, dynamic, longrope };
+inline constexpr std::string_view kRopeKinds[] = {"default", "default", "linear",  "llama3",
+                                                  "yarn",    "dynamic", "longrope"};
 
 // The experts in place of an MLP: the layer Experts (docs/decisions/0116).
 struct DecoderExperts {
@@ -89,10 +91,15 @@ struct DecoderConfig {
   std::vector<DecoderLayer> layers;  // num_layers entries, or empty if all are plain
   double rope_theta = 10000.0;
   RopeKind rope = RopeKind::standard;
-  double rope_factor = 1.0;                    // linear, llama3
+  double rope_factor = 1.0;                    // of all but standard; longrope does not use it
   double rope_low_freq_factor = 1.0;           // llama3
   double rope_high_freq_factor = 4.0;          // llama3
-  int64_t rope_original_max_positions = 8192;  // llama3
+  int64_t rope_original_max_positions = 8192;  // llama3, yarn, dynamic, longrope
+  double rope_attention = 1.0;                 // factor of cosines and sines: yarn, longrope
+  double rope_beta_fast = 32.0;                // yarn
+  double rope_beta_slow = 1.0;                 // yarn
+  bool rope_truncate = true;                   // yarn
+  std::vector<double> rope_short, rope_long;   // longrope: half the rotated values of a head
   int64_t rope_width = 0;                      // rotated values per head; 0 means head_dim
   double rope_local_theta = 10000.0;           // of sliding layers, if they have their own
   // Attention.

@@ -6,13 +6,16 @@
 #include "base/threads/thread_pool.hpp"
 #include "bridge/finite_weight.hpp"
 #include "dtype/dtype_tally.hpp"
+#include "llm/decoder.hpp"
 #include "llm/decoder_role.hpp"
+#include "llm/positions.hpp"
 
 namespace loom::core {
 namespace {
 
-Result<Network> make_network(const ModelSource& source) {
-  LOOM_ASSIGN(const GridSpec grid, model_grid(source));
+// `config` replaces that of the source.
+Result<Network> make_network(const ModelSource& source, const DecoderConfig& config) {
+  LOOM_ASSIGN(const GridSpec grid, source.encoder ? model_grid(source) : decoder_grid(config));
   return Network::finalize(grid, Shape{1, 1});
 }
 
@@ -109,8 +112,12 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
     LOOM_ASSIGN(model.chat_, ChatTemplate::parse(options.chat_template, "the chat template"));
     model.chat_source_ = options.chat_template;
   }
-  const bool as_it_lies = source.packed && options.dtype.value_or(*source.packed) == *source.packed;
-  LOOM_ASSIGN(Network network, as_it_lies ? source.map() : make_network(source));
+  const bool scaled = !options.rope_scaling.empty();
+  if (scaled && source.encoder) return unsupported("rope scaling is for decoders", source.path);
+  if (scaled) LOOM_TRY(choose_rope_scaling(options.rope_scaling, model.config_));
+  const bool as_it_lies =
+      !scaled && source.packed && options.dtype.value_or(*source.packed) == *source.packed;
+  LOOM_ASSIGN(Network network, as_it_lies ? source.map() : make_network(source, model.config_));
   model.network_ = std::make_unique<Network>(std::move(network));
   if (as_it_lies) {
     model.dtype_ = *source.packed;

@@ -28,6 +28,7 @@ struct LoadModelOptions {
   std::function<bool(int64_t done, int64_t total)> progress;
   bool allow_nonfinite = false;  // accept weights that are NaN or infinite
   std::string chat_template{};   // replaces the template of the source; empty keeps it
+  std::string rope_scaling{};    // choose_rope_scaling() of llm/positions.hpp; empty keeps it
 };
 
 class LanguageModel {

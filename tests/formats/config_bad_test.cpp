@@ -235,20 +235,21 @@ TEST(UnsupportedConfig, IsRefusedForContradictingItsArchitecture) {
 }
 
 const std::vector<Refused> kPositionsUnsupported = {
-    {{{"rope_scaling", R"({"rope_type":"yarn","factor":4.0,"beta_fast":32})"}},
-     "rope_scaling.rope_type: \"yarn\" is not supported; default, linear and llama3 are"},
-    {{{"rope_scaling", R"({"type":"dynamic","factor":4.0})"}},
-     "rope_scaling.type: \"dynamic\" is not supported; default, linear and llama3 are"},
-    {{{"rope_scaling", R"({"type":"longrope","long_factor":[1]})"}},
-     "rope_scaling.type: \"longrope\" is not supported; default, linear and llama3 are"},
-    {{{"rope_parameters", R"({"rope_type":"default","mrope_section":[1,2]})"}},
-     "rope_parameters.mrope_section: unknown field"},
+    {{{"rope_scaling", R"({"rope_type":"axial","factor":4.0,"beta_fast":32})"}},
+     "rope_scaling.rope_type: \"axial\" is not supported; default, linear, llama3, yarn, dynamic "
+     "and longrope are"},
+    {{{"rope_scaling", R"({"type":"su","long_factor":[1]})"}},
+     "rope_scaling.type: \"su\" is not supported; default, linear, llama3, yarn, dynamic and "
+     "longrope are"},
+    {{{"rope_parameters", R"({"rope_type":"default","mrope_parts":[1,2]})"}},
+     "rope_parameters.mrope_parts: unknown field"},
     {{{"rope_parameters", R"({"full_attention":{"rope_type":"default"}})"}},
      "rope_parameters.full_attention: unknown field"},
     {{{"rope_parameters", R"({"partial_rotary_factor":0.25})"}},
      "rope_parameters.partial_rotary_factor: 0.25 is not supported; only 1 is"},
-    {with(kPhi3, {{"rope_scaling", R"({"type":"su","long_factor":[1],"short_factor":[1]})"}}),
-     "rope_scaling.type: \"su\" is not supported; default, linear and llama3 are"},
+    {with(kPhi3, {{"rope_scaling", R"({"type":"ntk","long_factor":[1],"short_factor":[1]})"}}),
+     "rope_scaling.type: \"ntk\" is not supported; default, linear, llama3, yarn, dynamic and "
+     "longrope are"},
     {with(kGemma3, {{"rope_parameters", R"({"rope_type":"default"})"}}),
      "rope_parameters.rope_type: unknown field"},
     {with(kGemma3,

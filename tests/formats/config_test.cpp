@@ -1,6 +1,8 @@
 // parse_hf_config: the fields of good files of each architecture, and the defaults.
-#include "formats/config/config.hpp"
+#include <cmath>
+
 #include "families/family.hpp"
+#include "formats/config/config.hpp"
 
 #include "formats/config_testing.hpp"
 #include "io/files/file.hpp"
@@ -335,6 +337,42 @@ TEST(DecoderConfig, ReadsPositionsInBothStyles) {
                           {"rope_theta", "1000000"}}));
   EXPECT_EQ(config.rope, RopeKind::standard);
   EXPECT_EQ(config.rope_theta, 1e6);
+}
+
+TEST(DecoderConfig, ReadsYarnWithItsAttentionFactor) {
+  struct Row {
+    const char* settings;
+    double attention, factor;
+  };
+  const Row rows[] = {{R"("factor":4)", 0.1 * std::log(4.0) + 1, 4},
+                      {R"("factor":4,"attention_factor":0.5)", 0.5, 4},
+                      {R"("factor":0.5)", 1, 0.5},
+                      {R"("factor":4,"mscale":2,"mscale_all_dim":1)",
+                       (0.2 * std::log(4.0) + 1) / (0.1 * std::log(4.0) + 1), 4},
+                      {R"("mscale":2)", 0.1 * std::log(8.0) + 1, 8}};
+  for (const Row& row : rows) {
+    const DecoderConfig config =
+        parsed(config_text({{"rope_scaling", std::string(R"({"type":"yarn",)") + row.settings +
+                                                 R"(,"original_max_position_embeddings":256})"}}));
+    EXPECT_EQ(config.rope, RopeKind::yarn);
+    EXPECT_NEAR(config.rope_attention, row.attention, 1e-12) << row.settings;
+    EXPECT_EQ(config.rope_factor, row.factor) << row.settings;
+    EXPECT_EQ(config.rope_original_max_positions, 256);
+  }
+}
+
+TEST(DecoderConfig, ReadsLongropeOfPhi3ByItsOldNames) {
+  const std::string list = "[1,1,1,1,1,1,1,2]";
+  for (const std::string type : {"longrope", "su", "yarn"}) {
+    const std::string rope =
+        R"({"type":")" + type + R"(","short_factor":)" + list + R"(,"long_factor":)" + list + "}";
+    const DecoderConfig config = parsed(
+        text_of("Phi3", "phi3", {{"rope_scaling", rope}, {"max_position_embeddings", "8192"}}));
+    EXPECT_EQ(config.rope, RopeKind::longrope);
+    EXPECT_EQ(config.rope_original_max_positions, 4096);
+    EXPECT_NEAR(config.rope_attention, std::sqrt(1 + std::log(2.0) / std::log(4096.0)), 1e-12);
+    EXPECT_EQ(config.rope_long, (std::vector<double>{1, 1, 1, 1, 1, 1, 1, 2}));
+  }
 }
 
 TEST(DecoderConfig, MergesTheEndsOfBothFiles) {

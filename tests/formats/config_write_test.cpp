@@ -57,6 +57,12 @@ std::string differing(const DecoderConfig& a, const DecoderConfig& b) {
   LOOM_FIELD(rope_low_freq_factor);
   LOOM_FIELD(rope_high_freq_factor);
   LOOM_FIELD(rope_original_max_positions);
+  LOOM_FIELD(rope_attention);
+  LOOM_FIELD(rope_beta_fast);
+  LOOM_FIELD(rope_beta_slow);
+  LOOM_FIELD(rope_truncate);
+  LOOM_FIELD(rope_short);
+  LOOM_FIELD(rope_long);
   LOOM_FIELD(rope_width);
   LOOM_FIELD(rope_local_theta);
   LOOM_FIELD(unit_offset_norms);
@@ -150,14 +156,35 @@ TEST(HfConfigWrite, ActivationsComeBack) {
   }
 }
 
+TEST(HfConfigWrite, LongropeComesBack) {
+  const std::string list = "[1,1.5,2,2.5,3,1.0299999713897705,7,8]";
+  const std::string rope = R"({"rope_type":"longrope","attention_factor":1.25,"short_factor":)" +
+                           list + R"(,"long_factor":)" + list + "}";
+  for (const Family& family : kFamilies) {
+    const std::string_view name = family.architecture;
+    if (name != "Phi3ForCausalLM" && name != "LlamaForCausalLM") continue;
+    SCOPED_TRACE(name);
+    expect_same_after_writing(of_family(family, {{"rope_scaling", rope}}));
+    expect_same_after_writing(
+        of_family(family, {{"rope_scaling", rope}, {"original_max_position_embeddings", "64"}}));
+  }
+}
+
 TEST(HfConfigWrite, RopeComesBack) {
   const char* scalings[] = {
-      R"({"rope_type":"default"})", R"({"rope_type":"linear","factor":2.5})",
+      R"({"rope_type":"default"})",
+      R"({"rope_type":"linear","factor":2.5})",
       R"({"rope_type":"llama3","factor":8,"low_freq_factor":1.25,"high_freq_factor":4.5,)"
-      R"("original_max_position_embeddings":64})"};
+      R"("original_max_position_embeddings":64})",
+      R"({"rope_type":"yarn","factor":8,"beta_fast":20,"beta_slow":2,"truncate":false,)"
+      R"("original_max_position_embeddings":64})",
+      R"({"rope_type":"yarn","mscale":0.7,"mscale_all_dim":1.3,"factor":3})",
+      R"({"rope_type":"dynamic","factor":2})"};
   for (const Family& family : kFamilies) {
     for (const char* scaling : scalings) {
       SCOPED_TRACE(family.architecture);
+      const bool older = std::string_view(family.architecture) == "Phi3ForCausalLM";
+      if (older && std::string_view(scaling).find("yarn") != std::string_view::npos) continue;
       expect_same_after_writing(of_family(family, {{"rope_scaling", scaling}}));
       expect_same_after_writing(
           of_family(family, {{"rope_scaling", scaling}, {"rope_theta", "777.25"}}));

@@ -201,6 +201,11 @@ TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
       "hidden_act":"silu","tie_word_embeddings":true)"));
   configs.push_back(parsed(R"("architectures":["Phi3ForCausalLM"],"model_type":"phi3",
       "sliding_window":40,"partial_rotary_factor":0.5)"));
+  configs.push_back(parsed(R"("architectures":["Phi3ForCausalLM"],"model_type":"phi3",
+      "rope_scaling":{"type":"su","short_factor":[1,1,1,1,1,1,1,2],
+      "long_factor":[1,2,3,4,5,6,7,8]})"));
+  configs.push_back(parsed(R"("architectures":["Qwen3ForCausalLM"],"model_type":"qwen3",
+      "rope_scaling":{"type":"yarn","factor":3,"attention_factor":1.5,"beta_fast":16})"));
   configs.push_back(parsed(R"("architectures":["GemmaForCausalLM"],"model_type":"gemma")"));
   configs.push_back(parsed(R"("architectures":["Gemma2ForCausalLM"],"model_type":"gemma2",
                               "query_pre_attn_scalar":16,"sliding_window":32)"));
@@ -234,6 +239,8 @@ TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
     EXPECT_EQ(got.rope, config.rope);
     EXPECT_EQ(got.rope_factor, config.rope_factor);
     EXPECT_EQ(got.rope_original_max_positions, config.rope_original_max_positions);
+    EXPECT_NEAR(got.rope_attention, config.rope_attention, 1e-6);
+    EXPECT_EQ(got.rope_long, config.rope_long);
     for (int64_t i = 0; i < config.num_layers; ++i) EXPECT_EQ(got.layer(i), config.layer(i)) << i;
     EXPECT_EQ(got.embedding_scale, config.embedding_scale);
     EXPECT_EQ(got.attention_soft_cap, config.attention_soft_cap);
@@ -445,9 +452,11 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
       {"", [](auto& m, auto&) { m.u32("llama.rope.dimension_count", 2); },
        ": at byte 351: gguf key 'llama.rope.dimension_count' is 2; only the size of a head, 4, is "
        "supported"},
-      {"", [](auto& m, auto&) { m.string("llama.rope.scaling.type", "yarn"); },
-       ": at byte 348: gguf key 'llama.rope.scaling.type' is 'yarn', which is not supported; none "
-       "and linear are"},
+      {"", [](auto& m, auto&) { m.string("llama.rope.scaling.type", "warp"); },
+       ": at byte 348: gguf key 'llama.rope.scaling.type' is 'warp', which is not supported; none, "
+       "linear, yarn and longrope are"},
+      {"", [](auto& m, auto&) { m.string("llama.rope.scaling.type", "longrope"); },
+       ": longrope needs tensor rope_factors_short.weight"},
       {"", [](auto& m, auto&) { m.u32("tokenizer.ggml.bos_token_id", 10); },
        ": bos_token_id: expected an integer from 0 to 9, found 10"},
       {"", [](auto&, auto& t) { t.push_back(zeros("rope_freqs.weight", {3})); },

@@ -411,13 +411,75 @@ TEST(RopeTable, HoldsTheSlopesOfAlibi) {
   }
 }
 
-TEST(RopeTable, RefusesAScalingItDoesNotKnow) {
+RopeSpec scaled(const char* kind, int64_t original, double factor) {
   RopeSpec spec;
-  spec.width = 4;
-  spec.scaling = "yarn";
-  const Result<RopeTable> table = RopeTable::make(spec, 4);
-  ASSERT_FALSE(table.ok());
-  EXPECT_EQ(table.error().str(), "rope_scaling 'yarn' is not known; use linear or llama3");
+  spec.width = 8;
+  spec.scaling = kind;
+  spec.original_positions = original;
+  spec.factor = factor;
+  return spec;
+}
+// The angle of a pair at position 1, by its sine and cosine.
+double angle_of(const RopeSpec& spec, int64_t pair, int64_t length) {
+  const Result<RopeTable> table = RopeTable::make(spec, 16, length);
+  EXPECT_TRUE(table.ok()) << table.error().str();
+  const PositionTable& t = table->table();
+  return std::atan2(t.sin.f32_row(1)[pair], t.cos.f32_row(1)[pair]);
+}
+
+TEST(RopeTable, ChoosesTheFactorsOfLongropeByTheLength) {
+  RopeSpec spec = scaled("longrope", 100, 1);
+  spec.short_factors = "1 2 1 1";
+  spec.long_factors = "1 8 1 1";
+  spec.attention = 1.5;
+  const double plain = std::pow(10000.0, -0.25);
+  EXPECT_NEAR(angle_of(spec, 1, 100), plain / 2, 1e-6);
+  EXPECT_NEAR(angle_of(spec, 1, 101), plain / 8, 1e-6);
+  const Result<RopeTable> table = RopeTable::make(spec, 16);
+  EXPECT_NEAR(std::hypot(table->table().cos.f32_row(3)[2], table->table().sin.f32_row(3)[2]), 1.5,
+              1e-6);
+}
+
+TEST(RopeTable, StretchesTheBaseOfDynamicScalingBeyondTheOriginalLength) {
+  const RopeSpec spec = scaled("dynamic", 100, 2);
+  EXPECT_NEAR(angle_of(spec, 1, 100), std::pow(10000.0, -0.25), 1e-6);
+  const double base = 10000.0 * std::pow(2 * 3 - 1, 8.0 / 6);
+  EXPECT_NEAR(angle_of(spec, 1, 300), std::pow(base, -0.25), 1e-6);
+}
+
+TEST(RopeTable, BlendsTheFrequenciesOfYarn) {
+  RopeSpec spec = scaled("yarn", 128, 4);
+  spec.beta_fast = 8;
+  const auto index = [](double turns) {
+    return 8 * std::log(128 / (turns * 2 * M_PI)) / (2 * std::log(10000.0));
+  };
+  for (const bool truncate : {true, false}) {
+    spec.truncate = truncate;
+    const double low = truncate ? std::floor(index(8)) : index(8);
+    const double high = truncate ? std::ceil(index(1)) : index(1);
+    for (int64_t j = 0; j < 4; ++j) {
+      const double plain = std::pow(10000.0, -static_cast<double>(j) / 4);
+      const double ramp = std::clamp((static_cast<double>(j) - low) / (high - low), 0.0, 1.0);
+      EXPECT_NEAR(angle_of(spec, j, 0), plain / 4 * ramp + plain * (1 - ramp), 1e-6) << j;
+    }
+  }
+}
+
+TEST(RopeTable, RefusesScalingsItDoesNotKnow) {
+  RopeSpec bad = scaled("longrope", 8, 1);
+  bad.short_factors = "1 2 3";
+  RopeSpec word = bad;
+  word.short_factors = "1 2 x 4";
+  const std::pair<RopeSpec, const char*> rows[] = {
+      {scaled("warp", 8, 1),
+       "rope_scaling 'warp' is not known; use linear, llama3, yarn, dynamic or longrope"},
+      {bad, "rope_short has 3 numbers; longrope needs 4"},
+      {word, "'x' is not a factor of longrope; they are numbers from 0 to 1000000"}};
+  for (const auto& [spec, message] : rows) {
+    const Result<RopeTable> table = RopeTable::make(spec, 4);
+    ASSERT_FALSE(table.ok());
+    EXPECT_EQ(table.error().str(), message);
+  }
 }
 
 }  // namespace

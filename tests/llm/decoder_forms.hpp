@@ -196,19 +196,43 @@ class LiteralDecoder {
     return y;
   }
 
+  // The angle of pair j of a head per position, in a session of max_positions.
+  double turn_of(size_t j, double width) const {
+    const double factor = c_.rope_factor;
+    const auto original = static_cast<double>(c_.rope_original_max_positions);
+    const auto length = static_cast<double>(c_.max_positions);
+    double base = c_.rope_theta;
+    if (c_.rope == RopeKind::dynamic && length > original)
+      base *= std::pow(factor * length / original - (factor - 1), width / (width - 2));
+    const double plain = std::pow(base, -2.0 * static_cast<double>(j) / width);
+    if (c_.rope == RopeKind::linear) return plain / factor;
+    if (c_.rope == RopeKind::longrope)
+      return plain / (length > original ? c_.rope_long : c_.rope_short)[j];
+    if (c_.rope != RopeKind::yarn) return plain;
+    constexpr double kPi = 3.14159265358979323846;
+    const auto index = [&](double turns) {
+      return width * std::log(original / (turns * 2 * kPi)) / (2 * std::log(c_.rope_theta));
+    };
+    double low = index(c_.rope_beta_fast), high = index(c_.rope_beta_slow);
+    if (c_.rope_truncate) low = std::floor(low), high = std::ceil(high);
+    low = std::max(low, 0.0), high = std::min(high, width - 1);
+    if (low == high) high += 0.001;
+    const double ramp = std::clamp((static_cast<double>(j) - low) / (high - low), 0.0, 1.0);
+    return plain / factor * ramp + plain * (1 - ramp);
+  }
+
   // Rotates the first values of every head, in pairs half of them apart.
   void turn(Row& x, size_t position) const {
     if (c_.rope == RopeKind::none) return;
     const auto dim = static_cast<size_t>(c_.head_dim);
     const size_t width = c_.rope_width > 0 ? static_cast<size_t>(c_.rope_width) : dim;
+    const double scale = c_.rope_attention;
     for (size_t head = 0; head < x.size(); head += dim) {
       for (size_t j = 0; j < width / 2; ++j) {
-        const double angle =
-            static_cast<double>(position) *
-            std::pow(c_.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(width));
+        const double angle = static_cast<double>(position) * turn_of(j, static_cast<double>(width));
         double &a = x[head + j], &b = x[head + j + width / 2];
-        const double rotated = a * std::cos(angle) - b * std::sin(angle);
-        b = b * std::cos(angle) + a * std::sin(angle);
+        const double rotated = scale * (a * std::cos(angle) - b * std::sin(angle));
+        b = scale * (b * std::cos(angle) + a * std::sin(angle));
         a = rotated;
       }
     }
@@ -327,6 +351,24 @@ class LiteralDecoder {
   const DecoderConfig& c_;
 };
 
+// Any of the scalings of rotary positions.
+inline void add_scaling(DecoderConfig& c, uint64_t seed) {
+  const Rng rng(seed, 80);
+  const RopeKind kinds[] = {RopeKind::standard, RopeKind::linear, RopeKind::yarn, RopeKind::dynamic,
+                            RopeKind::longrope};
+  c.rope = kinds[rng.bits(0) % std::size(kinds)];
+  const int64_t width = c.rope_width > 0 ? c.rope_width : c.head_dim;
+  if (c.rope == RopeKind::dynamic && width <= 2) c.rope = RopeKind::linear;
+  c.rope_factor = 1.5 + 3 * static_cast<double>(rng.uniform(1));
+  c.rope_original_max_positions = rng.bits(2) % 2 == 0 ? 8 : 1000;
+  if (c.rope == RopeKind::yarn || c.rope == RopeKind::longrope) c.rope_attention = 1.2;
+  if (c.rope == RopeKind::yarn) c.rope_truncate = rng.bits(3) % 2 == 0;
+  for (int64_t j = 0; c.rope == RopeKind::longrope && j < width / 2; ++j) {
+    c.rope_short.push_back(1 + 0.125 * static_cast<double>(j));
+    c.rope_long.push_back(2 + 0.5 * static_cast<double>(j));
+  }
+}
+
 // Any of the options of attention.
 inline void add_attention_options(DecoderConfig& c, uint64_t seed) {
   const Rng rng(seed, 79);
@@ -341,6 +383,7 @@ inline void add_attention_options(DecoderConfig& c, uint64_t seed) {
     if (below(2) == 0) c.alibi_scale = 0.5;
   }
   c.sinks = below(3) == 0;
+  if (below(3) == 0) c.head_dim = 16;  // kernels have a body for whole vectors
   if (below(3) > 0) return;
   c.layers.resize(static_cast<size_t>(c.num_layers));
   for (DecoderLayer& layer : c.layers) {
@@ -404,6 +447,7 @@ inline DecoderConfig random_form(uint64_t seed) {
     for (DecoderLayer& layer : c.layers) layer.dense = below(4) == 0;
   }
   add_attention_options(c, seed);
+  if (c.rope != RopeKind::none) add_scaling(c, seed);
   return c;
 }
 

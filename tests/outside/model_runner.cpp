@@ -1,7 +1,9 @@
 // Language models for scripts that compare Loom with other programs: folder_check.py,
-// families_check.py and tokens_check.py.
+// families_check.py, positions_check.py and tokens_check.py.
 //   model_runner logits MODEL ID...   logits of every position, one per line; notes on stderr.
 //   model_runner decode MODEL N ID... the same, then the same token by token, then N greedy ids.
+//   model_runner greedy MODEL CONTEXT N ID...   logits of every position in a session of CONTEXT
+//     positions, then N greedy ids on one line.
 //   model_runner config MODEL         config.json as it is written from what was read.
 //   model_runner export MODEL OUT     writes the model as .gguf, .entity or a folder.
 //   model_runner ids MODEL TEXTS      token ids of texts, one line each; TEXTS has hex lines.
@@ -42,12 +44,8 @@ void print_row(std::span<const float> row) {
   std::printf("\n");
 }
 
-// The prompt token by token, then `count` tokens of the largest logit.
-loom::Status print_steps(LlmSession& session, const std::vector<loom::TokenId>& ids, int count) {
-  for (const loom::TokenId id : ids) {
-    LOOM_TRY(session.feed({&id, 1}));
-    print_row(session.logits());
-  }
+// `count` tokens of the largest logit, on one line.
+loom::Status print_greedy(LlmSession& session, int count) {
   for (int i = 0; i < count; ++i) {
     const std::span<const float> logits = session.logits();
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
@@ -59,22 +57,32 @@ loom::Status print_steps(LlmSession& session, const std::vector<loom::TokenId>& 
   return {};
 }
 
-// count < 0: only the logits of the prompt.
+struct Steps {
+  int64_t context = 0;    // of the session; 0 means that of the model
+  bool by_token = false;  // the prompt once more, token by token, in a new session
+  int count = 0;          // of greedy tokens after it
+};
+
 loom::Status print_logits(const std::string& path, const std::vector<loom::TokenId>& ids,
-                          int count) {
+                          const Steps& steps) {
   ThreadPool pool(1);
   LOOM_ASSIGN(const LanguageModel model, load_language_model(path, {DType::f32, {}}, pool));
   print_notes(model.notes());
   LlmSessionOptions options;
+  options.context = steps.context;
   options.activations = ActivationMode::f32;
   LOOM_ASSIGN(LlmSession session, LlmSession::create(model, cpu_ops(best_isa()), pool, options));
   LOOM_TRY(session.feed_all(ids, [](int64_t, std::span<const float> row) -> loom::Status {
     print_row(row);
     return {};
   }));
-  if (count < 0) return {};
-  LOOM_ASSIGN(LlmSession steps, LlmSession::create(model, cpu_ops(best_isa()), pool, options));
-  return print_steps(steps, ids, count);
+  if (!steps.by_token) return steps.count > 0 ? print_greedy(session, steps.count) : loom::Status();
+  LOOM_ASSIGN(LlmSession again, LlmSession::create(model, cpu_ops(best_isa()), pool, options));
+  for (const loom::TokenId id : ids) {
+    LOOM_TRY(again.feed({&id, 1}));
+    print_row(again.logits());
+  }
+  return print_greedy(again, steps.count);
 }
 
 int print_config(const std::string& path) {
@@ -121,12 +129,15 @@ int print_ids(const std::string& path, const std::string& texts) {
 int main(int argc, char** argv) {
   const std::string_view verb = argc > 2 ? argv[1] : "";
   if (verb == "config") return print_config(argv[2]);
-  if (verb == "logits" || (verb == "decode" && argc > 3)) {
-    const int first = verb == "decode" ? 4 : 3;
+  Steps steps;
+  int first = verb == "logits" ? 3 : 0;
+  if (verb == "decode" && argc > 3) steps = {0, true, std::atoi(argv[3])}, first = 4;
+  if (verb == "greedy" && argc > 4)
+    steps = {std::atoi(argv[3]), false, std::atoi(argv[4])}, first = 5;
+  if (first > 0) {
     std::vector<loom::TokenId> ids;
     for (int i = first; i < argc; ++i) ids.push_back(std::atoi(argv[i]));
-    const int count = verb == "decode" ? std::atoi(argv[3]) : -1;
-    const loom::Status status = print_logits(argv[2], ids, count);
+    const loom::Status status = print_logits(argv[2], ids, steps);
     return status.ok() ? 0 : fail(status.error());
   }
   if (verb == "export" && argc > 3) {

@@ -457,11 +457,11 @@ class MultiHeadAttention(Layer):
     window: Positions seen; 0 = all; 0 to 16777216.
     rope: Rotary position embedding.
     rope_theta: Base of its frequencies; 1 to 1000000000000.
-    rope_scaling: Empty, linear or llama3.
+    rope_scaling: Empty, linear, llama3, yarn, dynamic or longrope.
     rope_factor: By how much positions are stretched; 0.001 to 1000000.
     rope_low_freq: llama3 only; 0 to 1000000.
     rope_high_freq: llama3 only; 0 to 1000000.
-    rope_original: llama3 only: positions of the base model; 1 to 16777216.
+    rope_original: Positions of the base model; 1 to 16777216.
     rope_width: Values per head that turn; 0 = all; 0 to 65536.
     scale: Factor of the scores; 0 = 1 / sqrt(head_dim); 0 to 1000000.
     soft_cap: c: scores s become c tanh(s / c); 0 = none; 0 to 1000000.
@@ -474,6 +474,13 @@ class MultiHeadAttention(Layer):
         1000.
     alibi_scale: Factor of these slopes; 0 to 1000000.
     sinks: A learned score without a value for every head.
+    rope_attention: Factor of cosines and sines; 0.001 to 1000.
+    rope_beta_fast: Yarn only: turns within rope_original above which nothing is stretched; 0.001 to
+        1000000.
+    rope_beta_slow: Yarn only: turns below which all is stretched; 0.001 to 1000000.
+    rope_truncate: Yarn only: these limits are rounded to whole frequencies.
+    rope_short: Longrope only: divisors of the frequencies up to rope_original positions.
+    rope_long: Longrope only: the same in longer contexts.
     """
 
     width: int
@@ -504,6 +511,12 @@ class MultiHeadAttention(Layer):
     alibi: float = 0.0
     alibi_scale: float = 1.0
     sinks: bool = False
+    rope_attention: float = 1.0
+    rope_beta_fast: float = 32.0
+    rope_beta_slow: float = 1.0
+    rope_truncate: bool = True
+    rope_short: str = ''
+    rope_long: str = ''
 
     TYPE = "MultiHeadAttention"
     _NAMES = {
@@ -535,6 +548,12 @@ class MultiHeadAttention(Layer):
         "alibi": "alibi",
         "alibi_scale": "alibi_scale",
         "sinks": "sinks",
+        "rope_attention": "rope_attention",
+        "rope_beta_fast": "rope_beta_fast",
+        "rope_beta_slow": "rope_beta_slow",
+        "rope_truncate": "rope_truncate",
+        "rope_short": "rope_short",
+        "rope_long": "rope_long",
     }
 
 

@@ -147,6 +147,12 @@ MultiHeadAttention::operator Layer() const {
   b.add("alibi", alibi);
   b.add("alibi_scale", alibi_scale);
   b.add("sinks", sinks);
+  b.add("rope_attention", rope_attention);
+  b.add("rope_beta_fast", rope_beta_fast);
+  b.add("rope_beta_slow", rope_beta_slow);
+  b.add("rope_truncate", rope_truncate);
+  b.add("rope_short", rope_short);
+  b.add("rope_long", rope_long);
   b.add(more);
   return std::move(b).layer();
 }

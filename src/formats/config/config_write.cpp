@@ -21,23 +21,40 @@ double rotary_factor(int64_t width, int64_t head_dim) {
   return same ? exact : (static_cast<double>(width) + 0.5) / static_cast<double>(head_dim);
 }
 
+JsonValue reals(const std::vector<double>& values) {
+  JsonValue list = JsonValue::array();
+  for (const double value : values) list.push(JsonValue::real(value));
+  return list;
+}
+
 JsonValue rope_json(const DecoderConfig& c, const ConfigRules& row = {}) {
   JsonValue rope = JsonValue::object();
-  const char* type = c.rope == RopeKind::linear   ? "linear"
-                     : c.rope == RopeKind::llama3 ? "llama3"
-                                                  : "default";
-  rope.add("rope_type", JsonValue::string(type));
+  rope.add("rope_type", JsonValue::string(std::string(kRopeKinds[static_cast<size_t>(c.rope)])));
   rope.add("rope_theta", JsonValue::real(c.rope_theta));
   if (c.rope_width > 0 || row.rotary_part != 1) {
     rope.add(
         "partial_rotary_factor",
         JsonValue::real(rotary_factor(c.rope_width > 0 ? c.rope_width : c.head_dim, c.head_dim)));
   }
-  if (c.rope != RopeKind::standard) rope.add("factor", JsonValue::real(c.rope_factor));
-  if (c.rope != RopeKind::llama3) return rope;
-  rope.add("low_freq_factor", JsonValue::real(c.rope_low_freq_factor));
-  rope.add("high_freq_factor", JsonValue::real(c.rope_high_freq_factor));
-  rope.add("original_max_position_embeddings", JsonValue::integer(c.rope_original_max_positions));
+  const auto real = [&](const char* key, double value) { rope.add(key, JsonValue::real(value)); };
+  const bool long_factors = c.rope == RopeKind::longrope;
+  if (c.rope != RopeKind::standard && !long_factors) real("factor", c.rope_factor);
+  if (c.rope == RopeKind::llama3) {
+    real("low_freq_factor", c.rope_low_freq_factor);
+    real("high_freq_factor", c.rope_high_freq_factor);
+  }
+  if (long_factors || c.rope == RopeKind::yarn || c.rope == RopeKind::llama3)
+    rope.add("original_max_position_embeddings", JsonValue::integer(c.rope_original_max_positions));
+  if (long_factors || c.rope == RopeKind::yarn) real("attention_factor", c.rope_attention);
+  if (c.rope == RopeKind::yarn) {
+    real("beta_fast", c.rope_beta_fast);
+    real("beta_slow", c.rope_beta_slow);
+    rope.add("truncate", JsonValue::boolean(c.rope_truncate));
+  }
+  if (long_factors) {
+    rope.add("short_factor", reals(c.rope_short));
+    rope.add("long_factor", reals(c.rope_long));
+  }
   return rope;
 }
 
@@ -234,6 +251,9 @@ std::string hf_config_json(const DecoderConfig& c) {
   add_biases(c, row.bias, out);
   add_residual(c, row, out);
   add_scales(c, row, out);
+  if (row.original_positions > 0 && c.rope == RopeKind::longrope) {
+    out.add("original_max_position_embeddings", JsonValue::integer(c.rope_original_max_positions));
+  }
   if (!row.keys->rotary_width.empty()) {
     out.add(std::string(row.keys->rotary_width),
             JsonValue::integer(c.rope_width > 0 ? c.rope_width : c.head_dim));

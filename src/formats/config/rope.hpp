@@ -1,6 +1,6 @@
 // The rotary positions of a config.json: rope_theta, rope_scaling (old style), rope_parameters
-// (transformers 5; one object for all layers or one per kind of layer). default, linear and llama3
-// are read; any other kind is an Error naming it.
+// (transformers 5; one object for all layers or one per kind of layer). Kinds are those of
+// RopeKind, and mrope, which is default for texts. Any other kind is an Error naming it.
 #pragma once
 
 #include <string>

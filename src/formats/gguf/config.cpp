@@ -3,7 +3,6 @@
 #include "formats/gguf/config.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "base/text.hpp"
@@ -13,6 +12,7 @@
 #include "formats/gguf/rope.hpp"
 #include "formats/gguf/tokenizer/tokenizer.hpp"
 #include "io/json/json.hpp"
+#include "llm/positions.hpp"
 
 namespace loom::core {
 namespace {
@@ -35,13 +35,26 @@ std::string_view key_of_class(std::string_view key, const ConfigKeys& keys) {
   return key;
 }
 
+constexpr std::string_view kAttentionFactor = "rope.scaling.attn_factor";
+constexpr std::string_view kOriginal = "rope.scaling.original_context_length";
+constexpr std::string_view kBetaFast = "rope.scaling.yarn_beta_fast";
+constexpr std::string_view kBetaSlow = "rope.scaling.yarn_beta_slow";
+
 // Other keys under the architecture. Keys that are only listed by name change nothing in a file
 // that llama.cpp runs as a plain decoder.
-constexpr std::array<std::string_view, 10> kKnown = {
-    "attention.value_length", "rope.freq_base",      "rope.dimension_count",
-    "rope.scaling.type",      "rope.scaling.factor", "rope.scaling.original_context_length",
-    "rope.scaling.finetuned", "rope.scale_linear",   "vocab_size",
-    "tensor_data_layout"};
+constexpr std::string_view kKnown[] = {"attention.value_length",
+                                       "rope.freq_base",
+                                       "rope.dimension_count",
+                                       "rope.scaling.type",
+                                       "rope.scaling.factor",
+                                       "rope.scaling.original_context_length",
+                                       "rope.scaling.finetuned",
+                                       "rope.scale_linear",
+                                       "vocab_size",
+                                       "tensor_data_layout",
+                                       kAttentionFactor,
+                                       kBetaFast,
+                                       kBetaSlow};
 
 // The decimal number nearest to this f32, as f64: 1e-5f gives 1e-5.
 double decimal(float value) {
@@ -108,8 +121,7 @@ class ConfigReader {
       const std::string_view name = value.key.substr(prefix.size());
       const bool size = std::any_of(gguf_sizes().begin(), gguf_sizes().end(),
                                     [&](const GgufSize& s) { return s.key == name; });
-      if (size || name == eps_key(rules_) ||
-          std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end())
+      if (size || name == eps_key(rules_) || std::ranges::find(kKnown, name) != std::end(kKnown))
         continue;
       if (rules_.window && name == kWindow) continue;
       if (family_.experts != nullptr && is_gguf_expert_key(name)) continue;
@@ -210,11 +222,15 @@ class ConfigReader {
       LOOM_ASSIGN(type, gguf_.string(type_key));
     }
     LOOM_ASSIGN(double factor, number_or("rope.scale_linear", 1.0));
-    if (type == "linear") {
+    if (type == "yarn" || type == "longrope") {
+      LOOM_TRY(read_scaling(type));
+      factor = 1.0;
+    } else if (type == "linear") {
       LOOM_ASSIGN(factor, number_or("rope.scaling.factor", factor));
     } else if (type != "none") {
       return refuse(type_key,
-                    cat("is '", printable(type), "', which is not supported; none and linear are"));
+                    cat("is '", printable(type),
+                        "', which is not supported; none, linear, yarn and longrope are"));
     }
     if (factor != 1.0) {
       json_.add("rope_scaling", JsonValue::object({{"rope_type", JsonValue::string("linear")},
@@ -228,6 +244,53 @@ class ConfigReader {
       json_.add("partial_rotary_factor",
                 JsonValue::real(static_cast<double>(width) / static_cast<double>(head)));
     }
+    return {};
+  }
+
+  // yarn and longrope. llama.cpp multiplies cosines and sines by attn_factor, and with yarn also by
+  // 0.1 ln(factor) + 1.
+  Status read_scaling(std::string_view type) {
+    const bool yarn = type == "yarn";
+    JsonValue scaling = JsonValue::object();
+    scaling.add("rope_type", JsonValue::string(std::string(yarn ? "yarn" : "longrope")));
+    LOOM_ASSIGN(const double factor, number_or("rope.scaling.factor", 1.0));
+    if (gguf_.has(key("rope.scaling.factor"))) scaling.add("factor", JsonValue::real(factor));
+    if (gguf_.has(key(kOriginal))) {
+      LOOM_ASSIGN(const uint32_t original, gguf_.u32(key(kOriginal)));
+      json_.add("original_max_position_embeddings", JsonValue::integer(original));
+    }
+    if (!yarn || gguf_.has(key(kAttentionFactor))) {
+      LOOM_ASSIGN(const double attention, number_or(kAttentionFactor, 1.0));
+      scaling.add("attention_factor",
+                  JsonValue::real(yarn ? attention * yarn_attention(factor) : attention));
+    }
+    for (const auto& [own, name] : {std::pair{kBetaFast, "beta_fast"}, {kBetaSlow, "beta_slow"}}) {
+      if (!gguf_.has(key(own))) continue;
+      LOOM_ASSIGN(const double beta, number_or(own, 0));
+      scaling.add(name, JsonValue::real(beta));
+    }
+    if (!yarn) {
+      LOOM_TRY(add_factors("rope_factors_short.weight", "short_factor", scaling));
+      LOOM_TRY(add_factors("rope_factors_long.weight", "long_factor", scaling));
+    }
+    json_.add("rope_scaling", std::move(scaling));
+    return {};
+  }
+
+  Status add_factors(const std::string& tensor, const char* name, JsonValue& scaling) const {
+    const int64_t index = gguf_.find_tensor(tensor);
+    if (index < 0) return bad_file(cat("longrope needs tensor ", tensor), gguf_.where());
+    const TensorEntry& entry = gguf_.entries()[static_cast<size_t>(index)];
+    constexpr int64_t kMaxFactors = 1 << 16;
+    if (entry.shape.size() != 1 || entry.shape[0] > kMaxFactors) {
+      return bad_file(cat("tensor ", tensor, " must have a number per rotated pair"), gguf_.where(),
+                      static_cast<int64_t>(entry.offset));
+    }
+    std::vector<float> factors(static_cast<size_t>(entry.shape[0]));
+    LOOM_TRY(gguf_.to_f32(static_cast<size_t>(index), 0, entry.shape[0], factors.data()));
+    JsonValue list = JsonValue::array();
+    for (const float factor : factors) list.push(JsonValue::real(decimal(factor)));
+    scaling.add(name, std::move(list));
     return {};
   }
 
@@ -318,14 +381,7 @@ Result<std::string> skeleton(const DecoderConfig& config, const GgufMetadata& me
   if (config.mlp_bias) tensors.push_back(empty("blk.0.ffn_up.bias", {0}));
   for (int64_t i = 0; i < config.num_layers; ++i)
     tensors.push_back(empty(cat("blk.", i, ".attn_q.weight"), {0}));
-  if (config.rope == RopeKind::llama3) {
-    const std::vector<float> factors = llama3_factors(config);
-    tensors.push_back(
-        {std::string(kRopeFreqs),
-         "F32",
-         {static_cast<int64_t>(factors.size())},
-         [factors](const GgufSink& sink) { return sink(std::as_bytes(std::span(factors))); }});
-  }
+  for (GgufOutput& tensor : rope_tensors(config)) tensors.push_back(std::move(tensor));
   std::string bytes;
   LOOM_TRY(write_gguf_to(
       [&](std::span<const std::byte> piece) -> Status {
@@ -338,6 +394,20 @@ Result<std::string> skeleton(const DecoderConfig& config, const GgufMetadata& me
 
 bool same_number(double a, double b) {
   return static_cast<float>(a) == static_cast<float>(b);
+}
+
+// Settings of yarn, dynamic and longrope.
+bool same_scaling(const DecoderConfig& a, const DecoderConfig& b) {
+  const auto same = [](const std::vector<double>& x, const std::vector<double>& y) {
+    return std::ranges::equal(x, y, same_number);
+  };
+  const double far = a.rope_attention / b.rope_attention - 1;
+  const bool original =
+      a.rope == RopeKind::yarn || a.rope == RopeKind::dynamic || a.rope == RopeKind::longrope;
+  return far < 1e-6 && far > -1e-6 && same_number(a.rope_beta_fast, b.rope_beta_fast) &&
+         same_number(a.rope_beta_slow, b.rope_beta_slow) && a.rope_truncate == b.rope_truncate &&
+         same(a.rope_short, b.rope_short) && same(a.rope_long, b.rope_long) &&
+         (!original || a.rope_original_max_positions == b.rope_original_max_positions);
 }
 
 // The first difference of two configurations that affects the network; empty if there is none.
@@ -379,6 +449,7 @@ std::string_view difference(const DecoderConfig& a, const DecoderConfig& b) {
     return "its rotary positions";
   if (a.rope == RopeKind::llama3 && llama3_factors(a) != llama3_factors(b))
     return "its rotary positions";
+  if (!same_scaling(a, b)) return "its rotary positions";
   return {};
 }
 
@@ -404,6 +475,18 @@ Status write_gguf_config(const DecoderConfig& config, const DecoderFamily& famil
     metadata.string(key("rope.scaling.type"), "linear");
     metadata.f32(key("rope.scaling.factor"), static_cast<float>(config.rope_factor));
   }
+  const bool yarn = config.rope == RopeKind::yarn;
+  if (yarn || config.rope == RopeKind::longrope) {
+    metadata.string(key("rope.scaling.type"), yarn ? "yarn" : "longrope");
+    metadata.u32(key(kOriginal), static_cast<uint32_t>(config.rope_original_max_positions));
+    if (yarn) metadata.f32(key("rope.scaling.factor"), static_cast<float>(config.rope_factor));
+    const double scale = config.rope_attention / (yarn ? yarn_attention(config.rope_factor) : 1.0);
+    if (!same_number(scale, 1.0)) metadata.f32(key(kAttentionFactor), static_cast<float>(scale));
+  }
+  if (yarn && !same_number(config.rope_beta_fast, 32))
+    metadata.f32(key(kBetaFast), static_cast<float>(config.rope_beta_fast));
+  if (yarn && !same_number(config.rope_beta_slow, 1))
+    metadata.f32(key(kBetaSlow), static_cast<float>(config.rope_beta_slow));
   if (rules.window) {
     int64_t window = 0;
     for (const DecoderLayer& layer : config.layers) window = std::max(window, layer.window);

@@ -63,7 +63,7 @@ class Exporter {
     total_ = static_cast<int64_t>(network.params().size());
     std::vector<GgufOutput> tensors;
     for (const Param& param : network.params()) LOOM_TRY(add(param, tensors));
-    if (source_.config.rope == RopeKind::llama3) tensors.push_back(rope_factors());
+    for (GgufOutput& tensor : rope_tensors(source_.config)) tensors.push_back(std::move(tensor));
     GgufMetadata metadata;
     LOOM_TRY(write_gguf_config(source_.config, *family_, metadata));
     metadata.u32("general.file_type", file_type(body_type()));
@@ -215,14 +215,6 @@ class Exporter {
       LOOM_TRY(sink(blocks));
     }
     return {};
-  }
-
-  GgufOutput rope_factors() const {
-    const std::vector<float> factors = llama3_factors(source_.config);
-    return {"rope_freqs.weight",
-            "F32",
-            {static_cast<int64_t>(factors.size())},
-            [factors](const GgufSink& sink) { return sink(std::as_bytes(std::span(factors))); }};
   }
 
   std::unordered_map<std::string, DType> types_;  // of tensors, by name

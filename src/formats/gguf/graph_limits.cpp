@@ -19,8 +19,11 @@ Status check_gguf_graph(const DecoderConfig& config, const DecoderFamily& family
                                           " heads and hidden_size ", config.hidden_size)));
   LOOM_TRY(refuse(rules.tied && !config.tie_word_embeddings, "tie_word_embeddings false"));
   LOOM_TRY(refuse(rules.untied && config.tie_word_embeddings, "tie_word_embeddings true"));
+  LOOM_TRY(refuse(config.rope == RopeKind::dynamic, "rope_type dynamic"));
   if (!rules.optional_parts) {
     LOOM_TRY(refuse(config.rope == RopeKind::llama3, "rope_type llama3"));
+    const bool own = family.config.original_positions > 0;
+    LOOM_TRY(refuse(config.rope == RopeKind::longrope && !own, "rope_type longrope"));
     // The classes whose biases no setting turns on have them in llama.cpp too.
     if (rules.bias) {
       LOOM_TRY(refuse(config.attention_out_bias, "a bias of the attention's output"));

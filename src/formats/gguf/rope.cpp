@@ -29,6 +29,22 @@ std::vector<float> llama3_factors(const DecoderConfig& c) {
   return factors;
 }
 
+std::vector<GgufOutput> rope_tensors(const DecoderConfig& c) {
+  std::vector<GgufOutput> tensors;
+  const auto add = [&](const char* name, std::vector<float> values) {
+    const auto count = static_cast<int64_t>(values.size());
+    tensors.push_back({name, "F32", {count}, [values](const GgufSink& sink) {
+                         return sink(std::as_bytes(std::span(values)));
+                       }});
+  };
+  if (c.rope == RopeKind::llama3) add("rope_freqs.weight", llama3_factors(c));
+  if (c.rope == RopeKind::longrope) {
+    add("rope_factors_long.weight", {c.rope_long.begin(), c.rope_long.end()});
+    add("rope_factors_short.weight", {c.rope_short.begin(), c.rope_short.end()});
+  }
+  return tensors;
+}
+
 std::optional<DecoderConfig> recognize_llama3(DecoderConfig config,
                                               std::span<const float> factors) {
   if (factors.empty() || static_cast<int64_t>(factors.size()) != config.head_dim / 2) return {};

@@ -72,7 +72,8 @@ Status GgufSource::read() {
 // An ignored tensor would silently change the model.
 Status GgufSource::check_tensors() const {
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
-  std::unordered_set<std::string> read = {"rope_freqs.weight"};
+  std::unordered_set<std::string> read = {"rope_freqs.weight", "rope_factors_long.weight",
+                                          "rope_factors_short.weight"};
   each_decoder_param(grid, [&](const Param& param) {
     read.insert(gguf_tensor(param, config, family_->gguf).name);
   });

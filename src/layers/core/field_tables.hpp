@@ -111,7 +111,8 @@ inline constexpr int kWidth = 0, kHeads = 1, kKvHeads = 2, kHeadDim = 3, kBias =
     kQkNorm = 6, kQkNormEps = 7, kCausal = 8, kWindow = 9, kRope = 10, kRopeTheta = 11, kRopeScaling
     = 12, kRopeFactor = 13, kRopeLowFreq = 14, kRopeHighFreq = 15, kRopeOriginal = 16, kRopeWidth =
     17, kScale = 18, kSoftCap = 19, kSubNorm = 20, kSubNormEps = 21, kQkNormForm = 22,
-    kQkNormAfterRope = 23, kClip = 24, kAlibi = 25, kAlibiScale = 26, kSinks = 27;
+    kQkNormAfterRope = 23, kClip = 24, kAlibi = 25, kAlibiScale = 26, kSinks = 27, kRopeAttention =
+    28, kRopeBetaFast = 29, kRopeBetaSlow = 30, kRopeTruncate = 31, kRopeShort = 32, kRopeLong = 33;
 inline constexpr FieldDesc kFields[] = {
     {"width", FieldType::integer, 1, 1, 16777216, "", "width of input and output", "d_model"},
     {"heads", FieldType::integer, 1, 1, 65536, "", "query heads", "num_heads"},
@@ -125,11 +126,11 @@ inline constexpr FieldDesc kFields[] = {
     {"window", FieldType::integer, 0, 0, 16777216, "", "positions seen; 0 = all"},
     {"rope", FieldType::boolean, 1, 0, 1, "", "rotary position embedding"},
     {"rope_theta", FieldType::real, 10000, 1, 1000000000000, "", "base of its frequencies", "rope_freq_base"},
-    {"rope_scaling", FieldType::text, 0, 0, 0, "", "empty, linear or llama3"},
+    {"rope_scaling", FieldType::text, 0, 0, 0, "", "empty, linear, llama3, yarn, dynamic or longrope"},
     {"rope_factor", FieldType::real, 1, 0.001, 1000000, "", "by how much positions are stretched"},
     {"rope_low_freq", FieldType::real, 1, 0, 1000000, "", "llama3 only"},
     {"rope_high_freq", FieldType::real, 4, 0, 1000000, "", "llama3 only"},
-    {"rope_original", FieldType::integer, 8192, 1, 16777216, "", "llama3 only: positions of the base model"},
+    {"rope_original", FieldType::integer, 8192, 1, 16777216, "", "positions of the base model"},
     {"rope_width", FieldType::integer, 0, 0, 65536, "", "values per head that turn; 0 = all"},
     {"scale", FieldType::real, 0, 0, 1000000, "", "factor of the scores; 0 = 1 / sqrt(head_dim)"},
     {"soft_cap", FieldType::real, 0, 0, 1000000, "", "c: scores s become c tanh(s / c); 0 = none"},
@@ -141,6 +142,12 @@ inline constexpr FieldDesc kFields[] = {
     {"alibi", FieldType::real, 0, 0, 1000, "", "exponent of the smallest ALiBi slope (Press et al., 2022), 8 in the paper; 0 = none", "", true},
     {"alibi_scale", FieldType::real, 1, 0, 1000000, "", "factor of these slopes", "", true},
     {"sinks", FieldType::boolean, 0, 0, 1, "", "a learned score without a value for every head", "", true},
+    {"rope_attention", FieldType::real, 1, 0.001, 1000, "", "factor of cosines and sines", "", true},
+    {"rope_beta_fast", FieldType::real, 32, 0.001, 1000000, "", "yarn only: turns within rope_original above which nothing is stretched", "", true},
+    {"rope_beta_slow", FieldType::real, 1, 0.001, 1000000, "", "yarn only: turns below which all is stretched", "", true},
+    {"rope_truncate", FieldType::boolean, 1, 0, 1, "", "yarn only: these limits are rounded to whole frequencies", "", true},
+    {"rope_short", FieldType::text, 0, 0, 0, "", "longrope only: divisors of the frequencies up to rope_original positions", "", true},
+    {"rope_long", FieldType::text, 0, 0, 0, "", "longrope only: the same in longer contexts", "", true},
 };
 }  // namespace multi_head_attention
 

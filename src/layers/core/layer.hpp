@@ -60,12 +60,16 @@ struct RopeSpec {
   int64_t width = 0;    // rotated values per head
   int64_t numbers = 0;  // above 0: no angles, but this many positions 0, 1, 2, ... as ids
   double theta = 10000.0;
-  std::string scaling;  // "", "linear", "llama3"
+  std::string scaling;  // "", "linear", "llama3", "yarn", "dynamic", "longrope"
   double factor = 1.0, low_freq = 1.0, high_freq = 4.0;
   int64_t original_positions = 8192;
-  int64_t slopes = 0;      // above 0: as many slopes of ALiBi
-  double alibi = 8.0;      // the exponent of the smallest slope
-  double alibi_scale = 1;  // factor of the slopes
+  double attention = 1.0;                    // factor of cosines and sines
+  double beta_fast = 32.0, beta_slow = 1.0;  // yarn
+  bool truncate = true;                      // yarn
+  std::string short_factors, long_factors;   // longrope: width / 2 numbers, separated by spaces
+  int64_t slopes = 0;                        // above 0: as many slopes of ALiBi
+  double alibi = 8.0;                        // the exponent of the smallest slope
+  double alibi_scale = 1;                    // factor of the slopes
   bool operator==(const RopeSpec&) const = default;
 };
 

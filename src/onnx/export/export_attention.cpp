@@ -53,10 +53,15 @@ Result<std::string> Attention::part(size_t weight, std::string_view bias, int64_
   return g_.reshape(y, {time_, heads, dim_});
 }
 
+void skip_frequencies(FieldReader& f) {
+  f.skip({"rope_theta", "rope_scaling", "rope_factor", "rope_low_freq", "rope_high_freq",
+          "rope_original", "rope_attention", "rope_beta_fast", "rope_beta_slow", "rope_truncate",
+          "rope_short", "rope_long"});
+}
+
 // The tables contain the frequencies.
 Status Attention::tables() {
-  f_.skip({"rope_theta", "rope_scaling", "rope_factor", "rope_low_freq", "rope_high_freq",
-           "rope_original"});
+  skip_frequencies(f_);
   turned_ = f_.integer("rope_width") > 0 ? f_.integer("rope_width") : dim_;
   LOOM_ASSIGN(const RopeTable table,
               RopeTable::make(g_.network().ropes()[static_cast<size_t>(node_.rope)], time_));
@@ -126,8 +131,8 @@ Result<std::string> Attention::emit() {
   if (f_.flag("rope")) {
     LOOM_TRY(tables());
   } else {
-    f_.skip({"rope_theta", "rope_scaling", "rope_factor", "rope_low_freq", "rope_high_freq",
-             "rope_original", "rope_width"});
+    skip_frequencies(f_);
+    f_.skip({"rope_width"});
   }
   LOOM_ASSIGN(std::string q, part(0, "q_bias", heads_));
   LOOM_ASSIGN(std::string k, part(1, "k_bias", kv_));

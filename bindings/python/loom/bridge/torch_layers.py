@@ -167,6 +167,8 @@ def _(b: Builder, c: Layer, xs: List[Value]) -> Value:
 def _frequency(c: Layer, j: int, width: int) -> float:
     plain = math.exp(-2.0 * j / width * math.log(c["rope_theta"]))
     scaling, factor = c["rope_scaling"], float(c["rope_factor"])
+    if scaling not in ("", "linear", "llama3"):
+        raise c.refuse_field("rope_scaling", "it has no form in PyTorch")
     if scaling == "linear":
         return plain / factor
     low, high, original = (float(c[f"rope_{n}"]) for n in ("low_freq", "high_freq", "original"))

@@ -125,6 +125,8 @@ var<private> at: RowAt;
 var<workgroup> origin: array<vec2<u32>, size>;
 var<workgroup> sees_from: array<vec4<u32>, quads>;
 var<workgroup> sees_to: array<vec4<u32>, quads>;
+var<workgroup> tile_slope: array<vec4<f32>, quads>;
+var<workgroup> tile_row: array<vec4<f32>, quads>;
 var<workgroup> shut: array<u32, 64>;
 var<workgroup> weight: array<vec4<f32>, 65u * quads>;
 var<workgroup> partial: array<f32, 64>;
@@ -132,20 +134,29 @@ var<workgroup> largest: array<f32, size>;
 var<workgroup> factor: array<f32, size>;
 var<workgroup> sums: array<f32, size>;
 
-// One lane per query, one per four of them.
-fn begin_tile(lane: u32) {
+// ALiBi: the slope of four queries times their distance from a position.
+fn slope_term(v: u32, position: u32) -> vec4<f32> {
+  return tile_slope[v] * abs(tile_row[v] - vec4(f32(position)));
+}
+
+// One lane per query, one per four of them. The sink counts in the first split.
+fn begin_tile(lane: u32, split: u32) {
   if (lane < size) {
     let query = min(at.query + lane, p.rows * p.share - 1u);
     let head = at.kv_head * p.share + query % p.share;
     origin[lane] = vec2(at.sequence * p.rows + query / p.share, head * p.head_width);
-    largest[lane] = lowest;
-    sums[lane] = 0.0;
+    let sink = has_sinks && split == 0u;
+    largest[lane] = select(lowest, sinks_at(head), sink);
+    sums[lane] = select(0.0, 1.0, sink);
   }
   if (lane < quads) {
     var begin: vec4<u32>;
     var end: vec4<u32>;
     for (var c = 0u; c < 4u; c++) {
-      let row = (at.query + 4u * lane + c) / p.share;
+      let query = at.query + 4u * lane + c;
+      let row = query / p.share;
+      tile_slope[lane][c] = slopes_at(at.kv_head * p.share + query % p.share);
+      tile_row[lane][c] = f32(p.first + row);
       begin[c] = seen_begin(row);
       end[c] = select(0u, seen_end(row), row < p.rows);
     }
@@ -162,6 +173,7 @@ fn scores(lane: u32) -> array<vec4<f32>, quads> {
   for (var v = 0u; v < quads; v++) {
     var x = s[v] * p.scale;
     if (p.soft_cap > 0.0) { x = tanh4(x / p.soft_cap) * p.soft_cap; }
+    if (has_slopes) { x -= slope_term(v, position); }
     let on = (vec4(position) >= sees_from[v]) & (vec4(position) < sees_to[v]) & vec4(!off);
     s[v] = select(vec4(lowest), x, on);
     weight[v * 65u + lane] = s[v];
@@ -237,13 +249,6 @@ fn hidden(at: RowAt, position: u32) -> bool {
   return has_mask && position < p.length && mask_at(at.sequence * p.mask_row + position) == 0.0;
 }
 )";
-
-// Errors: scores that no kernel computes.
-template <class Args>
-Status known_scores(std::string_view op, const Args& args) {
-  if (args.slopes.empty() && args.sinks.empty()) return {};
-  return unsupported(std::string(op) + " with ALiBi or sinks has no kernel");
-}
 
 // The size of an attention, as its kernels count it.
 struct AttendWork {

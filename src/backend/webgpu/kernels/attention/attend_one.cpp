@@ -29,8 +29,10 @@ fn run(row: u32, lane: u32) {
   let last = max(p.cached, 1u) - 1u;
   var newest_value: array<f32, chunks>;
   var acc: array<f32, chunks>;
-  var largest = lowest;
-  var sum = 0.0;
+  let slope = slopes_at(head);
+  let sink = has_sinks && row % p.splits == 0u;
+  var largest = select(lowest, sinks_at(head), sink);
+  var sum = select(0.0, 1.0, sink);
   for (var round = 0u; round < p.rounds; round++) {
     let start = p.begin + (row % p.splits * p.rounds + round) * 64u;
     let position = start + one;
@@ -65,7 +67,7 @@ fn run(row: u32, lane: u32) {
     workgroupBarrier();
     let seen = slice == 0u && position >= p.seen_begin && position < p.seen_end;
     var score = lowest;
-    if (seen) { score = score_of(four_parts(one)); }
+    if (seen) { score = score_of(four_parts(one), slope, f32(p.query_at) - f32(position)); }
     let most = max(largest, group_max(lane, score));
     let e = select(0.0, loom_exp(score - most), seen);
     if (slice == 0u) { weight[one] = e; }
@@ -154,10 +156,10 @@ var<workgroup> partial: array<f32, 256>;
 fn four_parts(one: u32) -> f32 {
   return (partial[one] + partial[one + 64u]) + (partial[one + 128u] + partial[one + 192u]);
 }
-fn score_of(dot: f32) -> f32 {
-  let score = dot * p.scale;
-  if (p.soft_cap > 0.0) { return loom_tanh(score / p.soft_cap) * p.soft_cap; }
-  return score;
+fn score_of(dot: f32, slope: f32, distance: f32) -> f32 {
+  var score = dot * p.scale;
+  if (p.soft_cap > 0.0) { score = loom_tanh(score / p.soft_cap) * p.soft_cap; }
+  return select(score, score - slope * abs(distance), has_slopes);
 }
 )";
 
@@ -214,6 +216,7 @@ Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row,
     call.write("y", args.y).write("part", Tensor{});
   }
   const bool far = args.window > 0 && !args.causal;
+  call.read("slopes", args.slopes).read("sinks", args.sinks).value("query_at", args.first);
   return call.value("splits", row.splits)
       .value("rounds", row.rounds)
       .value("begin", row.begin)

@@ -38,8 +38,10 @@ fn run(i: u32, lane: u32) {
   let begin = max(seen_begin / 64u * 64u, split * p.span);
   let end = min(position + 1u, (split + 1u) * p.span);
   var acc: array<f32, chunks>;
-  var largest = lowest;
-  var sum = 0.0;
+  let slope = slopes_at(head);
+  let sink = has_sinks && split == 0u;
+  var largest = select(lowest, sinks_at(head), sink);
+  var sum = select(0.0, 1.0, sink);
   for (var start = begin; start < end; start += 64u) {
     // All of it is asked for before anything waits.
     let x = min(start + one, position);
@@ -64,7 +66,7 @@ fn run(i: u32, lane: u32) {
     workgroupBarrier();
     let seen = slice == 0u && start + one >= seen_begin && start + one < end;
     var score = lowest;
-    if (seen) { score = score_of(four_parts(one)); }
+    if (seen) { score = score_of(four_parts(one), slope, f32(position) - f32(start + one)); }
     let most = max(largest, group_max(lane, score));
     let e = select(0.0, loom_exp(score - most), seen);
     if (slice == 0u) { weight[one] = e; }
@@ -112,6 +114,7 @@ Status attend_rows(Frame& frame, const AttentionArgs& args, const Stretches& how
   Call call(frame, kAttendPlaced);
   call.text(kFourSlices);
   at_positions(cache_numbers(call, cache), args.row_positions, 0, 0, &cache).read("q", args.q);
+  call.read("slopes", args.slopes).read("sinks", args.sinks);
   if (splits > 1) {
     call.write("y", Tensor{}).floats("part", part, Access::write);
   } else {

@@ -122,7 +122,7 @@ fn run(row: u32, lane: u32) {
   let first_query = row / p.splits % p.tiles * size;
   let head = row / p.splits / p.tiles;
   at = RowAt(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
-  begin_tile(lane);
+  begin_tile(lane, split);
   let last_query = min(first_query + size, p.rows * p.share) - 1u;
   let begin = max(seen_begin(first_query / p.share), p.begin + split * p.per_split);
   let end = min(seen_end(last_query / p.share), p.begin + (split + 1u) * p.per_split);
@@ -209,7 +209,6 @@ Status rope(Frame& frame, const RopeArgs& args) {
 
 Status attention(Frame& frame, const AttentionArgs& args) {
   LOOM_TRY(known_cache("attention", args.cache));
-  LOOM_TRY(known_scores("attention", args));
   if (!args.row_positions.empty()) return attend_placed(frame, args);
   const KvCache& cache = args.cache;
   const AttendWork work{
@@ -233,6 +232,7 @@ Status attention(Frame& frame, const AttentionArgs& args) {
     Call call(frame, kAttend);
     cache_numbers(call, cache).text(kQueries).text(kFromCache);
     call.read("q", args.q).read("mask", Tensor{});
+    call.read("slopes", args.slopes).read("sinks", args.sinks);
     call.write("y", args.y);
     splits > 1 ? call.floats("part", part, Access::write) : call.write("part", Tensor{});
     LOOM_TRY(describe(call, work, tile, tiles, false)
@@ -247,7 +247,6 @@ Status attention(Frame& frame, const AttentionArgs& args) {
 }
 
 Status attend(Frame& frame, const AttendArgs& args) {
-  LOOM_TRY(known_scores("attend", args));
   const int64_t length = args.q.rows() / args.sequences;
   const AttendWork work{
       args.sequences, length,      args.heads, args.kv_heads, args.q.cols() / args.heads, 0, length,
@@ -258,6 +257,7 @@ Status attend(Frame& frame, const AttendArgs& args) {
   Call call(frame, kAttend);
   call.text(kQueries).text(kFromRows).read("q", args.q).read("k", args.k).read("v", args.v);
   call.read("mask", args.mask).write("y", args.y).write("part", Tensor{});
+  call.read("slopes", args.slopes).read("sinks", args.sinks);
   return describe(call, work, tile, tiles, true)
       .value("mask_row", args.mask.row_stride)
       .value("begin", int64_t{0})
