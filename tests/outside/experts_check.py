@@ -3,9 +3,9 @@
 
 Each family draws configurations whose options are all away from their defaults now and then, with
 distinct weights everywhere, biases and norms included. Both sides read the same folder. Logits must
-agree within 2e-4 of the largest, and 48 greedy tokens must be the same. The same model as an
-.entity file, as another folder, and as a GGUF file if it can be one, must have the logits of the
-first folder.
+agree within 2e-4 of the largest, and 48 greedy tokens must be the same. The model is also
+written as an .entity file, as another folder, and as a GGUF file if it can be one. Those must have
+the logits of the first folder.
 
   experts_check.py --runner build/dev/tests/model_runner [--count 10] [--only CLASS] [--seed 0]
 
