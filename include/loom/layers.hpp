@@ -244,6 +244,48 @@ struct LOOM_API SwiGlu {
   operator Layer() const;
 };
 
+// The scores of experts, from the logits of the router.
+enum class ExpertScore : uint8_t { softmax, sigmoid };
+
+// The sum over the `chosen` best experts e of weight_e * down_e(f(gate_e(x)) * up_e(x)), over the
+// last extent (Shazeer et al., 2017). Only the chosen experts run. A router scores them: softmax or
+// sigmoid of a product with x. Equal scores prefer the lower index.
+struct LOOM_API Experts {
+  // Width of input and output; 1 to 16777216.
+  int64_t width = 1;
+  // Width between the projections of an expert; 1 to 16777216.
+  int64_t inner = 1;
+  // Number of experts; 1 to 4096.
+  int64_t experts = 1;
+  // Experts that run for each row; 1 to 4096.
+  int64_t chosen = 1;
+  // Function applied to the gates.
+  Activation activation = Activation::silu;
+  // Scores from the logits of the router: softmax or sigmoid.
+  ExpertScore score = ExpertScore::softmax;
+  // Divide the weights of the chosen experts by their sum.
+  bool normalize = true;
+  // Factor of the weights; 0 to 1000.
+  double scale = 1;
+  // Biases on all three projections of the experts.
+  bool bias = false;
+  // A bias on the logits of the router.
+  bool router_bias = false;
+  // A buffer that is added to the scores for the choice alone.
+  bool choice_bias = false;
+  // Groups of experts with consecutive indices; must divide experts; 1 to 4096.
+  int64_t groups = 1;
+  // Groups whose experts are eligible for a row; 1 to 4096.
+  int64_t chosen_groups = 1;
+  // Best scores of a group whose sum ranks it; 1 to 4096.
+  int64_t group_best = 2;
+  // Inner width of an expert that always runs; 0 disables it; 0 to 16777216.
+  int64_t shared_inner = 0;
+  // Scale the shared expert by the sigmoid of a product with x.
+  bool shared_gate = false;
+  operator Layer() const;
+};
+
 // x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019).
 struct LOOM_API RmsNorm {
   // Normalized width; 1 to 16777216.

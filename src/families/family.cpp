@@ -21,10 +21,12 @@ const DecoderFamily* find_family_of_type(std::string_view model_type) {
   return find_family([&](const DecoderFamily& row) { return row.model_type == model_type; });
 }
 
-const DecoderFamily* find_family_of_gguf(std::string_view name) {
+const DecoderFamily* find_family_of_gguf(std::string_view name, bool experts) {
   if (name.empty()) return nullptr;
-  return find_family(
-      [&](const DecoderFamily& row) { return row.gguf.name == name && !row.gguf.shared_name; });
+  return find_family([&](const DecoderFamily& row) {
+    return row.gguf.name == name &&
+           (experts ? row.experts != nullptr : row.experts == nullptr && !row.gguf.shared_name);
+  });
 }
 
 std::vector<const DecoderFamily*> network_families() {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "families/experts.hpp"
 #include "llm/decoder_config.hpp"
 #include "llm/roles.hpp"
 
@@ -40,8 +41,9 @@ struct ConfigRules {
   enum class Bias : uint8_t { read, never, qkv, always };
   // Which layers have a sliding window without layer_types. never: not supported by the class;
   // every: all, or none; late: from max_window_layers on; nope: those without rotary positions;
-  // odd: the first, the third, ...; pattern: all except each sliding_window_pattern-th.
-  enum class Sliding : uint8_t { never, every, late, nope, odd, pattern };
+  // odd: the first, the third, ...; early: the same, before max_window_layers; pattern: all except
+  // each sliding_window_pattern-th.
+  enum class Sliding : uint8_t { never, every, late, nope, odd, pattern, early };
 
   // The structure of a block.
   Bias bias = Bias::read;
@@ -122,7 +124,7 @@ struct FolderNames {
 struct GgufRules {
   std::string_view name = {};  // general.architecture; empty: GGUF has no such family
   // Files of this name are read as another family, which has the name alone; this family is
-  // written as that one.
+  // written as that one. Families with experts and without are apart.
   bool shared_name = false;
   // Rows of q and k have the two halves of each rotary pair side by side.
   bool pairs_rows = false;
@@ -133,12 +135,14 @@ struct GgufRules {
   // Scores are scaled by 1 / sqrt(head_dim). Models with this many blocks use embedding_length /
   // head_count instead of head_dim. 0 means the class's rule.
   int32_t wide_blocks = 0;
-  bool fused = false;         // q, k, v in one tensor, gate and up in another
-  bool layer_norms = false;   // its eps has another key
-  std::string_view act = {};  // the activation of the graph, if it differs from the class's
+  bool fused = false;              // q, k, v in one tensor, gate and up in another
+  bool layer_norms = false;        // its eps has another key
+  bool normalized_experts = true;  // the graph's norm_topk_prob
+  std::string_view act = {};       // the activation of the graph, if it differs from the class's
   // Requirements of llama.cpp's graph (formats/gguf/graph_limits.hpp).
   bool square = false;          // head_dim * heads must be the width
   bool tied = false;            // the head is always the embedding
+  bool untied = false;          // the head is never the embedding
   bool optional_parts = false;  // allows biases everywhere, and rope_freqs.weight
   bool ignores_window = false;  // reads attention.sliding_window and ignores it
   // Special tokens of SentencePiece absorb the white space after them, except these. It also
@@ -155,6 +159,7 @@ struct DecoderFamily {
   ConfigRules config = {};
   FolderNames folder = {};
   GgufRules gguf = {};
+  const ExpertRules* experts = nullptr;  // null: the class has no experts
 };
 
 // All rows, by the name of their file.
@@ -162,10 +167,10 @@ std::span<const DecoderFamily* const> decoder_families();
 // The rows with a network_rank, in its order.
 std::vector<const DecoderFamily*> network_families();
 
-// The row of a class, of a model_type, or of the general.architecture of a GGUF file; null if there
-// is none.
+// The row of a class, of a model_type, or of the general.architecture of a GGUF file, with experts
+// or without; null if there is none.
 const DecoderFamily* find_family_of_class(std::string_view hf_class);
 const DecoderFamily* find_family_of_type(std::string_view model_type);
-const DecoderFamily* find_family_of_gguf(std::string_view name);
+const DecoderFamily* find_family_of_gguf(std::string_view name, bool experts = false);
 
 }  // namespace loom::core

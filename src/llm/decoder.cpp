@@ -59,6 +59,23 @@ Result<LayerConfig> mlp_layer(const DecoderConfig& c) {
                                         {"sub_norm_eps", c.rms_norm_eps}});
 }
 
+Result<LayerConfig> experts_layer(const DecoderConfig& c) {
+  const DecoderExperts& e = c.experts;
+  return make_layer(LayerKind::experts, {{"width", c.hidden_size},
+                                         {"inner", e.inner},
+                                         {"experts", e.count},
+                                         {"chosen", e.chosen},
+                                         {"activation", hidden_activation(c.hidden_act)},
+                                         {"score", e.sigmoid ? "sigmoid" : "softmax"},
+                                         {"normalize", e.normalize},
+                                         {"scale", e.scale},
+                                         {"choice_bias", e.choice_bias},
+                                         {"groups", e.groups},
+                                         {"chosen_groups", e.chosen_groups},
+                                         {"shared_inner", e.shared_inner},
+                                         {"shared_gate", e.shared_gate}});
+}
+
 // The two projections of an MLP without a gate.
 Result<LayerConfig> up_layer(const DecoderConfig& c) {
   return make_layer(LayerKind::dense, {{"in", c.hidden_size},
@@ -92,9 +109,11 @@ Result<LayerConfig> attention_part(const DecoderConfig& c, const DecoderLayer& o
   return residual(c, std::move(layers));
 }
 
-Result<LayerConfig> mlp_part(const DecoderConfig& c) {
+Result<LayerConfig> mlp_part(const DecoderConfig& c, int64_t block) {
   std::vector<Result<LayerConfig>> layers;
-  if (c.gated_mlp) {
+  if (c.has_experts(block)) {
+    layers.push_back(experts_layer(c));
+  } else if (c.gated_mlp) {
     layers.push_back(mlp_layer(c));
   } else {
     layers.push_back(up_layer(c));
@@ -137,6 +156,9 @@ Status check_forms(const DecoderConfig& c) {
   if (c.gated_mlp && !serial) {
     return unsupported("a decoder with parallel attention and MLP has an MLP without a gate");
   }
+  if (c.experts.count > 0 && (!serial || c.sub_norms)) {
+    return unsupported("a decoder with experts has them after attention, and no norms inside");
+  }
   if (c.sub_norms && !c.gated_mlp)
     return unsupported("a decoder with norms before the last projections has an MLP with a gate");
   return {};
@@ -164,7 +186,7 @@ Result<GridSpec> decoder_grid(const DecoderConfig& c) {
       continue;
     }
     LOOM_TRY(put({1 + b, 0, 0, 0}, attention_part(c, c.layer(b))));
-    LOOM_TRY(put({1 + b, 0, 0, 1}, mlp_part(c)));
+    LOOM_TRY(put({1 + b, 0, 0, 1}, mlp_part(c, b)));
   }
   const int64_t last = c.num_layers + 1;
   LOOM_TRY(put({last, 0, 0, 0}, norm_layer(c)));

@@ -5,6 +5,7 @@
 //   (1 + b, 0, 0, 1) Residual of [RMSNorm, SwiGLU], and an RMSNorm likewise.
 //   (1 + n, 0, 0, 0) RMSNorm.
 //   (1 + n, 0, 0, 1) Dense to the vocabulary, tied to the Embedding if the model says so.
+// Blocks with experts have Experts instead of SwiGLU.
 // Norms are LayerNorms if the model has those. An MLP without a gate is [Dense, Dense] instead of
 // SwiGLU. If attention and MLP both read the block's input, the block is one cell:
 //   (1 + b, 0, 0, 2) Graph of norm, attention, the norm of the MLP or the first sum, Dense, Dense,

@@ -11,6 +11,21 @@ namespace loom::core {
 // none: models with learned positions, and networks built in code.
 enum class RopeKind : uint8_t { none, standard, linear, llama3 };
 
+// The experts in place of an MLP: the layer Experts (docs/decisions/0116).
+struct DecoderExperts {
+  int64_t count = 0;  // 0 means an MLP
+  int64_t chosen = 0;
+  int64_t inner = 0;
+  bool sigmoid = false;      // scores of the router are sigmoids, else a softmax
+  bool choice_bias = false;  // is added to the scores for the choice alone
+  bool normalize = true;     // weights of the chosen experts sum up to 1
+  double scale = 1.0;        // of the weights
+  int64_t groups = 1, chosen_groups = 1;
+  int64_t shared_inner = 0;  // of an expert that always runs; 0 means none
+  bool shared_gate = false;  // a gate scales that expert
+  bool operator==(const DecoderExperts&) const = default;
+};
+
 // How checkpoints of 1.58 bits store the matrices of their blocks. none: not ternary. online: full
 // weights; each matrix uses their sign and mean magnitude. multiplied, divided: packed codes and
 // one weight_scale that multiplies or divides them.
@@ -21,6 +36,7 @@ struct DecoderLayer {
   int64_t window = 0;     // positions that attention sees; 0 means all
   bool rope = true;       // has rotary positions
   double rope_theta = 0;  // > 0: standard positions with this base instead of the model's
+  bool dense = false;     // has an MLP although other layers have experts
   bool operator==(const DecoderLayer&) const = default;
 };
 
@@ -54,10 +70,11 @@ struct DecoderConfig {
   bool qk_norm = false;     // per-head RMS norm of q and k (Qwen3)
   bool sub_norms = false;   // RMS norm before the last projections of attention and MLP (BitNet)
   bool post_norms = false;  // RMS norm of what attention and MLP add to the stream (Gemma 2)
-  double embedding_scale = 1.0;      // as in f32; a Gemma cast to bf16 as a whole rounds it to bf16
-  double attention_scale = 0.0;      // of the scores; 0 means 1 / sqrt(head_dim)
-  double attention_soft_cap = 0.0;   // c: scores s become c tanh(s / c); 0 disables it
-  double final_soft_cap = 0.0;       // the same for logits
+  double embedding_scale = 1.0;     // as in f32; a Gemma cast to bf16 as a whole rounds it to bf16
+  double attention_scale = 0.0;     // of the scores; 0 means 1 / sqrt(head_dim)
+  double attention_soft_cap = 0.0;  // c: scores s become c tanh(s / c); 0 disables it
+  double final_soft_cap = 0.0;      // the same for logits
+  DecoderExperts experts;
   std::vector<DecoderLayer> layers;  // num_layers entries, or empty if all are plain
   double rope_theta = 10000.0;
   RopeKind rope = RopeKind::standard;
@@ -77,6 +94,7 @@ struct DecoderConfig {
   DecoderLayer layer(int64_t i) const {
     return layers.empty() ? DecoderLayer() : layers[static_cast<size_t>(i)];
   }
+  bool has_experts(int64_t i) const { return experts.count > 0 && !layer(i).dense; }
 };
 
 }  // namespace loom::core

@@ -1,6 +1,21 @@
 #include "llm/decoder_parts.hpp"
 
+#include "base/text.hpp"
+
 namespace loom::core {
+
+std::string numbered_name(const TensorPart& part, int64_t number) {
+  const size_t at = part.tensors > 0 ? part.name.find(kNumberMark) : std::string::npos;
+  if (at == std::string::npos) return part.name;
+  return cat(part.name.substr(0, at), number, part.name.substr(at + 1));
+}
+
+Shape tensor_shape(const TensorPart& part, const Shape& param) {
+  if (param.rank() < 2) return Shape{part.rows};
+  const int64_t cols = param[1];
+  if (part.stacked > 0) return Shape{part.stacked, part.rows / part.stacked, cols};
+  return part.transposed ? Shape{cols, part.rows} : Shape{part.rows, cols};
+}
 
 FusedRows fused_rows(DecoderRole role, const DecoderConfig& config) {
   using enum DecoderRole;

@@ -5,6 +5,7 @@
 
 #include "llm/decoder_config.hpp"
 #include "llm/decoder_role.hpp"
+#include "tensor/tensor.hpp"
 
 namespace loom::core {
 
@@ -16,12 +17,23 @@ struct TensorPart {
   // Rows of the parameter are in runs of `run`, `step` rows apart; 0 means one run.
   int64_t run = 0, step = 0;
   bool transposed = false;  // the tensor is [cols, rows]
+  // Above 0: the parameter is this many tensors of `rows` rows. The number of a tensor replaces
+  // kNumberMark in the name.
+  int64_t tensors = 0;
+  // Above 0: the tensor has a first axis of this extent, which divides `rows`.
+  int64_t stacked = 0;
 
   // The tensor row with row `row` of the parameter.
   int64_t row(int64_t row) const {
     return first_row + (run == 0 ? row : row / run * step + row % run);
   }
 };
+
+inline constexpr char kNumberMark = '#';
+// The name of tensor `number`.
+std::string numbered_name(const TensorPart& part, int64_t number);
+// The shape of one tensor, from the shape of the parameter.
+Shape tensor_shape(const TensorPart& part, const Shape& param);
 
 // Rows [first, first + those of the parameter) of a tensor with several parameters: q, k, v in
 // order, or gate and up; matrices and biases alike. Empty if the role has its own tensor.

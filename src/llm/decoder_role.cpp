@@ -31,7 +31,16 @@ constexpr NamedRole kMlp[] = {{"gate", DecoderRole::gate},
                               {"gate_bias", DecoderRole::gate_bias},
                               {"up_bias", DecoderRole::up_bias},
                               {"down_bias", DecoderRole::down_bias},
-                              {"sub_norm", DecoderRole::mlp_sub_norm}};
+                              {"sub_norm", DecoderRole::mlp_sub_norm},
+                              {"router", DecoderRole::router},
+                              {"expert_gate", DecoderRole::expert_gate},
+                              {"expert_up", DecoderRole::expert_up},
+                              {"expert_down", DecoderRole::expert_down},
+                              {"choice_bias", DecoderRole::choice_bias},
+                              {"shared_gate", DecoderRole::shared_gate},
+                              {"shared_up", DecoderRole::shared_up},
+                              {"shared_down", DecoderRole::shared_down},
+                              {"shared_router", DecoderRole::shared_router}};
 
 DecoderRole norm_role(const Param& param, bool bias) {
   using enum DecoderRole;
@@ -89,6 +98,15 @@ DecoderPiece decoder_piece(const Param& param) {
   if (param.spec.matrix()) return {DecoderRole::head};
   if (name == "bias") return {DecoderRole::head_bias};
   return {name == "beta" ? DecoderRole::output_norm_bias : DecoderRole::output_norm};
+}
+
+bool is_expert_matrix(DecoderRole role) {
+  using enum DecoderRole;
+  return role == expert_gate || role == expert_up || role == expert_down;
+}
+
+bool is_router(DecoderRole role) {
+  return role == DecoderRole::router || role == DecoderRole::shared_router;
 }
 
 bool is_vocabulary_matrix(const Param& param, int64_t vocab) {

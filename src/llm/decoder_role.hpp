@@ -22,6 +22,13 @@ DecoderPiece decoder_piece(const Param& param);
 // for weights. Readers use it to list a model's parameters before the network exists.
 void each_decoder_param(const GridSpec& grid, const std::function<void(const Param&)>& each);
 
+// Whether a parameter has the matrices of all experts of a block, as runs of rows.
+bool is_expert_matrix(DecoderRole role);
+
+// Whether a matrix decides which experts run, or how much the shared one counts. These are small,
+// and have at least 16 bits.
+bool is_router(DecoderRole role);
+
 // Whether it is the token embedding, the positions or the head. These keep at least 8 bits when the
 // rest has fewer.
 bool is_vocabulary_matrix(const Param& param, int64_t vocab);

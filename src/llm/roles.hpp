@@ -38,8 +38,18 @@ enum class DecoderRole : uint8_t {
   head_bias,
   attention_norm_bias,
   mlp_norm_bias,
+  // Roles of blocks with experts.
+  router,
+  expert_gate,
+  expert_up,
+  expert_down,
+  choice_bias,
+  shared_gate,
+  shared_up,
+  shared_down,
+  shared_router,
 };
-inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mlp_norm_bias) + 1;
+inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::shared_router) + 1;
 
 // The weight and the bias of a part of an encoder are two consecutive roles.
 enum class EncoderRole : uint8_t {

@@ -10,6 +10,7 @@
 
 #include "ops/args/attention.hpp"
 #include "ops/args/elementwise.hpp"
+#include "ops/args/experts.hpp"
 #include "ops/args/layers.hpp"
 #include "ops/args/moving.hpp"
 #include "ops/args/products.hpp"

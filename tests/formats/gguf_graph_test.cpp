@@ -32,6 +32,9 @@ TEST(GgufGraphs, AreNotWrittenIfLlamaCppRefusesThem) {
       {R"("architectures":["Gemma2ForCausalLM"],"model_type":"gemma2",
           "query_pre_attn_scalar":16,"tie_word_embeddings":false)",
        "gemma2' file with tie_word_embeddings false"},
+      {R"("architectures":["Qwen2MoeForCausalLM"],"model_type":"qwen2_moe",
+          "tie_word_embeddings":true)",
+       "qwen2moe' file with tie_word_embeddings true"},
       {R"("architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","attention_bias":true)",
        "qwen3' file with a bias of the attention's output"},
       {R"("architectures":["SmolLM3ForCausalLM"],"model_type":"smollm3","mlp_bias":true)",
@@ -50,6 +53,22 @@ TEST(GgufGraphs, AreNotWrittenIfLlamaCppRefusesThem) {
     EXPECT_EQ(status.ok() ? "" : status.error().str(),
               cat("llama.cpp reads no '", row.error, "; write an .entity file"));
     EXPECT_EQ(folder.file_count(), 0u);
+  }
+}
+
+TEST(GgufGraphs, HaveExpertsInEveryLayerAndOneRuleOfTheirWeights) {
+  const struct {
+    const char* members;
+    const char* what;
+  } rows[] = {{R"("norm_topk_prob":false)", "its experts"},
+              {R"("norm_topk_prob":true,"mlp_only_layers":[0])", "the layers without experts"}};
+  const TemporaryFolder folder;
+  for (const auto& row : rows) {
+    const MadeSource made(parsed(
+        cat(R"("architectures":["Qwen3MoeForCausalLM"],"model_type":"qwen3_moe",)", row.members)));
+    EXPECT_EQ(
+        write_gguf(folder.path("m"), made).error().str(),
+        cat("GGUF files of 'qwen3moe' cannot say ", row.what, " of this Qwen3MoeForCausalLM"));
   }
 }
 

@@ -394,7 +394,8 @@ std::string refusal(const Change& change, std::string_view without = {}) {
 std::string known_architectures() {
   std::vector<std::string> names;
   for (const DecoderFamily* family : decoder_families())
-    if (find_family_of_gguf(family->gguf.name) == family) names.emplace_back(family->gguf.name);
+    if (!family->gguf.name.empty() && !family->gguf.shared_name)
+      names.emplace_back(family->gguf.name);
   return join(names, ", ");
 }
 
@@ -431,7 +432,14 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
       {"", [](auto& m, auto&) { m.u32("llama.attention.head_count_kv", 3); },
        ": num_key_value_heads: 3 does not divide num_attention_heads 2"},
       {"", [](auto& m, auto&) { m.u32("llama.expert_count", 8); },
-       ": at byte 343: gguf key 'llama.expert_count' is not supported"},
+       ": gguf key 'llama.expert_used_count' is missing"},
+      {"",
+       [](auto& m, auto&) {
+         m.u32("llama.expert_count", 8);
+         m.u32("llama.expert_used_count", 2);
+       },
+       ": at byte 2432: tensor 'blk.0.ffn_gate.weight' has no place in a decoder of 1 blocks of "
+       "'llama'"},
       {"", [](auto& m, auto&) { m.f32("llama.logit_scale", 2); },
        ": at byte 342: gguf key 'llama.logit_scale' is not supported"},
       {"", [](auto& m, auto&) { m.u32("llama.rope.dimension_count", 2); },

@@ -152,6 +152,35 @@ TEST(HfFolder, RefusesTensorsThatContradictItsConfig) {
   }
 }
 
+TEST(HfFolder, RefusesExpertsThatContradictItsConfig) {
+  const std::string in = "model.layers.0.";
+  const Contradiction rows[] = {
+      {{.golden = "mixtral", .without = {in + "block_sparse_moe.experts.3.w2.weight"}},
+       "tensor model.layers.0.block_sparse_moe.experts.3.w2.weight is missing"},
+      {{.golden = "mixtral", .from = "\"num_local_experts\": 5", .to = "\"num_local_experts\": 4"},
+       "model.layers.0.block_sparse_moe.gate.weight has shape [5, 16], config.json asks for "
+       "[4, 16] (num_local_experts, intermediate_size, hidden_size)"},
+      {{.golden = "qwen3-moe-stacked",
+        .from = "\"moe_intermediate_size\": 8",
+        .to = "\"moe_intermediate_size\": 9"},
+       "model.layers.0.mlp.experts.gate_up_proj has shape [6, 16, 16], config.json asks for "
+       "[6, 18, 16] (num_experts, moe_intermediate_size, hidden_size)"},
+      {{.golden = "qwen3-moe-stacked",
+        .from = "\"mlp_only_layers\": [\n  1\n ]",
+        .to = "\"mlp_only_layers\": []"},
+       "tensor model.layers.1.mlp.gate.weight is missing"},
+  };
+  for (const Contradiction& row : rows) {
+    SCOPED_TRACE(row.message);
+    const test::TempFolder folder;
+    write_folder(folder, row.folder);
+    const auto source = open_hf_folder(folder.path());
+    ASSERT_FALSE(source.ok());
+    EXPECT_EQ(source.error().message, row.message);
+    EXPECT_EQ(code_name(source.error().code), code_name(Code::bad_file));
+  }
+}
+
 // Tensors that transformers ignores too, and a head that is stored and tied.
 TEST(HfFolder, TellsWhatIsNotUsed) {
   struct Row {

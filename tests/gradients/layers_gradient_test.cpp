@@ -340,6 +340,27 @@ std::vector<Case> softmax_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Softmax, LayerGradient, ::testing::ValuesIn(softmax_cases()), name_of);
 
+std::vector<Case> expert_cases() {
+  const auto experts = [](std::string name, Fields fields) {
+    for (const auto& [field, value] : {std::pair("width", 5), std::pair("experts", 4)})
+      fields.emplace_back(field, value);
+    return one(std::move(name), LayerKind::experts, fields, Shape{3, 2, 5});
+  };
+  return {
+      experts("whole_groups_of_rows", {{"inner", 16}, {"chosen", 3}}),
+      experts("one_choice", {{"inner", 3}, {"chosen", 1}, {"normalize", false}}),
+      experts("sigmoid_scaled",
+              {{"inner", 6}, {"chosen", 2}, {"score", "sigmoid"}, {"scale", 1.7}}),
+      experts("shared", {{"inner", 6}, {"chosen", 2}, {"shared_inner", 3}, {"bias", true}}),
+      experts("two_groups", {{"inner", 4},
+                             {"chosen", 2},
+                             {"groups", 2},
+                             {"chosen_groups", 1},
+                             {"activation", "gelu_erf"}}),
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Experts, LayerGradient, ::testing::ValuesIn(expert_cases()), name_of);
+
 // Every kind that is registered, by its example; the others here are variants.
 std::vector<Case> example_cases() {
   std::vector<Case> all;

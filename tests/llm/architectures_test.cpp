@@ -100,7 +100,8 @@ INSTANTIATE_TEST_SUITE_P(All, Architecture,
                          ::testing::Values("llama", "llama-bitlinear", "mistral", "qwen2", "qwen3",
                                            "gemma", "gemma2", "gemma3", "phi3", "smollm3", "gpt2",
                                            "gpt2-odd", "opt", "gpt-neox", "gpt-neox-serial", "phi",
-                                           "starcoder2", "bitnet", "bitnet-online",
+                                           "starcoder2", "mixtral", "qwen2-moe",
+                                           "qwen3-moe-stacked", "bitnet", "bitnet-online",
                                            "bitnet-multiplied", "bitnet-divided"),
                          name_of);
 

@@ -3,6 +3,7 @@
 // and the roles of its parameters.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -132,11 +133,65 @@ class LiteralDecoder {
   }
 
   Row mlp(const Row& x, int64_t block) const {
+    if (c_.has_experts(block)) return experts(x, block);
     Row up = linear(x, Role::up, Role::up_bias, block);
     const Row gate = c_.gated_mlp ? linear(x, Role::gate, Role::gate_bias, block) : Row();
     for (size_t i = 0; i < up.size(); ++i)
       up[i] = c_.gated_mlp ? activated(gate[i]) * up[i] : activated(up[i]);
     return linear(up, Role::down, Role::down_bias, block);
+  }
+
+  // x times rows [first, first + count) of a matrix.
+  Row part(const Row& x, Role matrix, int64_t block, int64_t first, int64_t count) const {
+    const std::vector<float>& w = s_.of(matrix, block);
+    Row y(static_cast<size_t>(count));
+    for (size_t r = 0; r < y.size(); ++r) {
+      for (size_t i = 0; i < x.size(); ++i)
+        y[r] += static_cast<double>(w[(static_cast<size_t>(first) + r) * x.size() + i]) * x[i];
+    }
+    return y;
+  }
+
+  Row gated(const Row& x, const Role (&roles)[3], int64_t block, int64_t expert,
+            int64_t inner) const {
+    const Row gate = part(x, roles[0], block, expert * inner, inner);
+    Row up = part(x, roles[1], block, expert * inner, inner);
+    for (size_t i = 0; i < up.size(); ++i) up[i] *= activated(gate[i]);
+    return part(up, roles[2], block, expert * c_.hidden_size, c_.hidden_size);
+  }
+
+  // Every expert, with the weight 0 if it is not chosen.
+  Row experts(const Row& x, int64_t block) const {
+    const DecoderExperts& e = c_.experts;
+    Row scores = part(x, Role::router, block, 0, e.count);
+    double total = 0;
+    for (double& s : scores) total += s = e.sigmoid ? 1 / (1 + std::exp(-s)) : std::exp(s);
+    Row ranked = scores;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      if (!e.sigmoid) ranked[i] = scores[i] /= total;
+      if (e.choice_bias) ranked[i] += static_cast<double>(s_.of(Role::choice_bias, block)[i]);
+    }
+    Row sorted = ranked;
+    std::sort(sorted.rbegin(), sorted.rend());
+    const double least = sorted[static_cast<size_t>(e.chosen) - 1];
+    double sum = 0;
+    for (size_t i = 0; i < scores.size(); ++i) sum += ranked[i] >= least ? scores[i] : 0.0;
+    Row y(x.size());
+    const Role routed[] = {Role::expert_gate, Role::expert_up, Role::expert_down};
+    for (int64_t i = 0; i < e.count; ++i) {
+      const auto at = static_cast<size_t>(i);
+      if (ranked[at] < least) continue;
+      const double weight = e.scale * scores[at] / (e.normalize ? sum : 1.0);
+      const Row out = gated(x, routed, block, i, e.inner);
+      for (size_t k = 0; k < y.size(); ++k) y[k] += weight * out[k];
+    }
+    if (e.shared_inner == 0) return y;
+    const Role shared[] = {Role::shared_gate, Role::shared_up, Role::shared_down};
+    const Row out = gated(x, shared, block, 0, e.shared_inner);
+    double share = 1;
+    if (e.shared_gate) share = 1 / (1 + std::exp(-part(x, Role::shared_router, block, 0, 1)[0]));
+    for (size_t k = 0; k < y.size(); ++k) y[k] += share * out[k];
+    return y;
   }
 
   // Rotates the first values of every head, in pairs half of them apart.
@@ -243,6 +298,20 @@ inline DecoderConfig random_form(uint64_t seed) {
   c.rope = positions == 0 ? RopeKind::none : RopeKind::standard;
   c.head_dim = positions == 0 ? 1 + below(9) : 2 + 2 * below(5);
   if (positions == 2) c.rope_width = 2 + 2 * below(c.head_dim / 2);
+  if (c.gated_mlp && below(2) == 0) {
+    DecoderExperts& e = c.experts;
+    e.count = 1 + below(9);
+    e.chosen = 1 + below(e.count);
+    e.inner = 1 + below(30);
+    e.sigmoid = below(2) == 0;
+    e.choice_bias = below(2) == 0;
+    e.normalize = below(2) == 0;
+    e.scale = below(2) == 0 ? 1.0 : 1.5;
+    e.shared_inner = below(2) * (1 + below(20));
+    e.shared_gate = e.shared_inner > 0 && below(2) == 0;
+    c.layers.resize(static_cast<size_t>(c.num_layers));
+    for (DecoderLayer& layer : c.layers) layer.dense = below(4) == 0;
+  }
   return c;
 }
 

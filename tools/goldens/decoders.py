@@ -49,6 +49,9 @@ ABSENT = {
 }
 GPT2 = dict(vocab_size=64, n_embd=24, n_layer=2, n_head=4, n_positions=45)
 
+MOE = dict(hidden_size=16, num_attention_heads=2, num_key_value_heads=1, moe_intermediate_size=8,
+           num_experts_per_tok=2, norm_topk_prob=True)
+
 # name: (class of transformers without Config/ForCausalLM, changes to SMALL, quantization_config)
 MODELS = {
     "llama": ("Llama", dict(attention_bias=True, mlp_bias=True, rope_parameters=LLAMA3), None),
@@ -84,6 +87,13 @@ MODELS = {
         hidden_act="gelu_new"), None),
     "phi": ("Phi", dict(hidden_size=32), None),
     "starcoder2": ("Starcoder2", dict(sliding_window=7, num_key_value_heads=1), None),
+    "mixtral": ("Mixtral", dict(hidden_size=16, intermediate_size=12, num_attention_heads=2,
+                                num_key_value_heads=1, num_local_experts=5,
+                                num_experts_per_tok=2, sliding_window=7), None),
+    "qwen2-moe": ("Qwen2Moe", MOE | dict(num_experts=4, shared_expert_intermediate_size=11,
+                                         norm_topk_prob=False), None),
+    "qwen3-moe-stacked": ("Qwen3Moe", MOE | dict(num_experts=6, head_dim=8, attention_bias=True,
+                                                 num_hidden_layers=3, mlp_only_layers=[1]), None),
     "bitnet": ("BitNet", BITNET, None),
     "bitnet-online": ("BitNet", BITNET, bitnet("autobitlinear", "online")),
     "bitnet-multiplied": ("BitNet", BITNET, bitnet("autobitlinear", "offline")),
@@ -127,6 +137,26 @@ def make_ternary(model, quantization, tensors):
         p.data = codes * scale
 
 
+def split_experts(kind, tensors):
+    """Experts as published files have them: one tensor per expert."""
+    mixtral = kind == "Mixtral"
+    gate, up, down = ("w1", "w3", "w2") if mixtral else ("gate_proj", "up_proj", "down_proj")
+    out = {}
+    for name, t in tensors.items():
+        if mixtral:
+            name = name.replace(".mlp.", ".block_sparse_moe.")
+        if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            out[name] = t
+            continue
+        stem = name.rsplit(".", 1)[0]
+        for i, matrix in enumerate(t):
+            if name.endswith("gate_up_proj"):
+                out[f"{stem}.{i}.{gate}.weight"], out[f"{stem}.{i}.{up}.weight"] = matrix.chunk(2)
+            else:
+                out[f"{stem}.{i}.{down}.weight"] = matrix
+    return out
+
+
 def older(seed):
     """A random row of MODELS, of the classes with LayerNorms."""
     r = random.Random(seed)
@@ -167,7 +197,7 @@ def make(name, folder=None):
     absent = ABSENT.get(kind, ())
     sizes = {key: value for key, value in SMALL.items() if key not in absent} | changes
     config = getattr(transformers, kind + "Config")(**sizes)
-    config._attn_implementation = "eager"
+    config._attn_implementation = config._experts_implementation = "eager"
     head = "LMHeadModel" if kind == "GPT2" else "ForCausalLM"
     model = getattr(transformers, kind.removesuffix("Text") + head)(config).float().eval()
     generator = torch.Generator().manual_seed(sum(map(ord, name)))
@@ -176,6 +206,8 @@ def make(name, folder=None):
     tensors = {key: p.data.bfloat16().clone() for key, p in model.named_parameters()}
     if kind == "GPTNeoX" and "lm_head.weight" in tensors:  # as files have it
         tensors["embed_out.weight"] = tensors.pop("lm_head.weight")
+    if kind in ("Mixtral", "Qwen2Moe"):
+        tensors = split_experts(kind, tensors)
     if quantization:
         make_ternary(model, quantization, tensors)
     ids = torch.randint(3, config.vocab_size, (1, TOKENS), generator=generator)

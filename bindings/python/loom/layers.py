@@ -547,6 +547,68 @@ class SwiGlu(Layer):
 
 
 @dataclass(frozen=True)
+class Experts(Layer):
+    """The sum over the `chosen` best experts e of weight_e * down_e(f(gate_e(x)) * up_e(x)), over
+    the last extent (Shazeer et al., 2017). Only the chosen experts run. A router scores them:
+    softmax or sigmoid of a product with x. Equal scores prefer the lower index.
+
+    width: Width of input and output; 1 to 16777216.
+    inner: Width between the projections of an expert; 1 to 16777216.
+    experts: Number of experts; 1 to 4096.
+    chosen: Experts that run for each row; 1 to 4096.
+    activation: Function applied to the gates.
+    score: Scores from the logits of the router: softmax or sigmoid.
+    normalize: Divide the weights of the chosen experts by their sum.
+    scale: Factor of the weights; 0 to 1000.
+    bias: Biases on all three projections of the experts.
+    router_bias: A bias on the logits of the router.
+    choice_bias: A buffer that is added to the scores for the choice alone.
+    groups: Groups of experts with consecutive indices; must divide experts; 1 to 4096.
+    chosen_groups: Groups whose experts are eligible for a row; 1 to 4096.
+    group_best: Best scores of a group whose sum ranks it; 1 to 4096.
+    shared_inner: Inner width of an expert that always runs; 0 disables it; 0 to 16777216.
+    shared_gate: Scale the shared expert by the sigmoid of a product with x.
+    """
+
+    width: int
+    inner: int
+    experts: int
+    chosen: int
+    activation: str = 'silu'
+    score: str = 'softmax'
+    normalize: bool = True
+    scale: float = 1
+    bias: bool = False
+    router_bias: bool = False
+    choice_bias: bool = False
+    groups: int = 1
+    chosen_groups: int = 1
+    group_best: int = 2
+    shared_inner: int = 0
+    shared_gate: bool = False
+
+    TYPE = "Experts"
+    _NAMES = {
+        "width": "width",
+        "inner": "inner",
+        "experts": "experts",
+        "chosen": "chosen",
+        "activation": "activation",
+        "score": "score",
+        "normalize": "normalize",
+        "scale": "scale",
+        "bias": "bias",
+        "router_bias": "router_bias",
+        "choice_bias": "choice_bias",
+        "groups": "groups",
+        "chosen_groups": "chosen_groups",
+        "group_best": "group_best",
+        "shared_inner": "shared_inner",
+        "shared_gate": "shared_gate",
+    }
+
+
+@dataclass(frozen=True)
 class RmsNorm(Layer):
     """x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019).
 
@@ -1527,6 +1589,7 @@ __all__ = [
     "Embedding",
     "MultiHeadAttention",
     "SwiGlu",
+    "Experts",
     "RmsNorm",
     "LayerNorm",
     "Dropout",

@@ -71,6 +71,11 @@ export function SwiGlu(width: number, inner: number, options: { bias?: boolean; 
   return layer("SwiGLU", { width: width, inner: inner }, options, { bias: "bias", activation: "activation", subNorm: "sub_norm", subNormEps: "sub_norm_eps" });
 }
 
+/** The sum over the `chosen` best experts e of weight_e * down_e(f(gate_e(x)) * up_e(x)), over the last extent (Shazeer et al., 2017). Only the chosen experts run. A router scores them: softmax or sigmoid of a product with x. Equal scores prefer the lower index. */
+export function Experts(width: number, inner: number, experts: number, chosen: number, options: { activation?: string; score?: string; normalize?: boolean; scale?: number; bias?: boolean; routerBias?: boolean; choiceBias?: boolean; groups?: number; chosenGroups?: number; groupBest?: number; sharedInner?: number; sharedGate?: boolean } = {}): Layer {
+  return layer("Experts", { width: width, inner: inner, experts: experts, chosen: chosen }, options, { activation: "activation", score: "score", normalize: "normalize", scale: "scale", bias: "bias", routerBias: "router_bias", choiceBias: "choice_bias", groups: "groups", chosenGroups: "chosen_groups", groupBest: "group_best", sharedInner: "shared_inner", sharedGate: "shared_gate" });
+}
+
 /** x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019). */
 export function RmsNorm(width: number, options: { eps?: number } = {}): Layer {
   return layer("RMSNorm", { width: width }, options, { eps: "eps" });

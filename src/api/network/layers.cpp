@@ -25,6 +25,7 @@ constexpr const char* kReduction[] = {"sum", "mean", "max", "min", "sum_squares"
 constexpr const char* kPositionKind[] = {"learned", "sinusoidal"};
 constexpr const char* kAttentionBias[] = {"alibi", "relative", "none"};
 constexpr const char* kBagMode[] = {"mean", "sum", "max"};
+constexpr const char* kExpertScore[] = {"softmax", "sigmoid"};
 constexpr const char* kRecurrentKind[] = {"rnn", "lstm", "gru"};
 
 }  // namespace
@@ -149,6 +150,26 @@ SwiGlu::operator Layer() const {
   b.add("activation", word(kActivation, activation));
   b.add("sub_norm", sub_norm);
   b.add("sub_norm_eps", sub_norm_eps);
+  return std::move(b).layer();
+}
+Experts::operator Layer() const {
+  LayerBuilder b("Experts");
+  b.add("width", width);
+  b.add("inner", inner);
+  b.add("experts", experts);
+  b.add("chosen", chosen);
+  b.add("activation", word(kActivation, activation));
+  b.add("score", word(kExpertScore, score));
+  b.add("normalize", normalize);
+  b.add("scale", scale);
+  b.add("bias", bias);
+  b.add("router_bias", router_bias);
+  b.add("choice_bias", choice_bias);
+  b.add("groups", groups);
+  b.add("chosen_groups", chosen_groups);
+  b.add("group_best", group_best);
+  b.add("shared_inner", shared_inner);
+  b.add("shared_gate", shared_gate);
   return std::move(b).layer();
 }
 RmsNorm::operator Layer() const {

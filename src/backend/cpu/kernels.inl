@@ -68,6 +68,10 @@ void matmul(const MatmulArgs& m, const Lane& lane) {
   }
 }
 
+namespace {
+#include "backend/cpu/products/experts.inl"
+}  // namespace
+
 void fill_ops(Ops& ops) {
   ops.name = LOOM_ISA_NAME;
   ops.matmul = matmul;
@@ -94,6 +98,7 @@ void fill_ops(Ops& ops) {
   ops.gru_cell = gru_cell;
   ops.copy = copy;
   ops.pool = pool;
+  ops.expert_matmul = expert_matmul;
 }
 
 #include "backend/cpu/rows/training.inl"

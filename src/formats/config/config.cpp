@@ -11,6 +11,7 @@
 #include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "families/family.hpp"
+#include "formats/config/experts.hpp"
 #include "formats/config/layers.hpp"
 #include "formats/config/rope.hpp"
 #include "io/json/json.hpp"
@@ -356,6 +357,7 @@ Result<DecoderConfig> read_hf_config(const JsonValue& json, const JsonValue* gen
   LOOM_TRY(read_scales(fields, *family, config));
   if (!rules.learned_positions) LOOM_TRY(read_hf_rope(json, where, rules, config));
   LOOM_TRY(read_hf_layers(fields, rules, config));
+  LOOM_TRY(read_hf_experts(fields, *family, config));
   LOOM_TRY(read_special_tokens(fields, config));
   if (generation != nullptr)
     LOOM_TRY(read_special_tokens(ConfigFields(*generation, generation_name(where)), config));

@@ -5,6 +5,7 @@
 
 #include "families/family.hpp"
 #include "formats/config/config.hpp"
+#include "formats/config/experts.hpp"
 #include "io/json/json.hpp"
 
 namespace loom::core {
@@ -161,6 +162,7 @@ std::string hf_config_json(const DecoderConfig& c) {
   if (!row.learned_positions)
     out.add("rope_parameters", row.local_rope ? rope_by_kind(c) : rope_json(c, row));
   add_layers(c, row, out);
+  if (found != nullptr) add_hf_experts(c, *found, out);
   add_tokens(c, out);
   add_padding(c, row, out);
   return dump_json(out, 2) + "\n";

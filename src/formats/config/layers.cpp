@@ -64,6 +64,7 @@ struct SlidingRule {
       case Sliding::late: return i >= number;
       case Sliding::nope: return !layer.rope;
       case Sliding::odd: return i % 2 == 0;
+      case Sliding::early: return i % 2 == 0 && i < number;
       case Sliding::pattern: return (i + 1) % number != 0;
     }
     return false;
@@ -71,8 +72,9 @@ struct SlidingRule {
 };
 
 Result<SlidingRule> read_rule(const ConfigFields& fields, Sliding kind) {
-  SlidingRule rule{kind, kind == Sliding::late ? 28 : 6};
-  if (kind == Sliding::late) LOOM_TRY(fields.read("max_window_layers", rule.number, 0, kMaxWindow));
+  const bool counted = kind == Sliding::late || kind == Sliding::early;
+  SlidingRule rule{kind, counted ? 28 : 6};
+  if (counted) LOOM_TRY(fields.read("max_window_layers", rule.number, 0, kMaxWindow));
   if (kind == Sliding::pattern)
     LOOM_TRY(fields.read("sliding_window_pattern", rule.number, 1, kMaxWindow));
   return rule;

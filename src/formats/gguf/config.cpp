@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "families/family.hpp"
+#include "formats/gguf/experts.hpp"
 #include "formats/gguf/graph_limits.hpp"
 #include "formats/gguf/rope.hpp"
 #include "formats/gguf/tokenizer/tokenizer.hpp"
@@ -63,6 +64,7 @@ class ConfigReader {
     json_.add("model_type", JsonValue::string(std::string(family_.model_type)));
     if (!rules_.act.empty()) json_.add("hidden_act", JsonValue::string(std::string(rules_.act)));
     LOOM_TRY(read_sizes());
+    LOOM_TRY(read_gguf_experts(gguf_, family_, json_));
     LOOM_TRY(read_tensors());
     LOOM_TRY(read_attention());
     LOOM_TRY(read_rope());
@@ -110,6 +112,7 @@ class ConfigReader {
           std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end())
         continue;
       if (rules_.window && name == kWindow) continue;
+      if (family_.experts != nullptr && is_gguf_expert_key(name)) continue;
       if (rules_.caps && (name == kScoreCap || name == kLogitCap)) continue;
       // Counts of features that a plain decoder lacks.
       if (value.count() == 1 && value.number(0) == 0 && value.type != GgufType::string) continue;
@@ -354,7 +357,9 @@ std::string_view difference(const DecoderConfig& a, const DecoderConfig& b) {
   if (!same_number(a.attention_soft_cap, b.attention_soft_cap) ||
       !same_number(a.final_soft_cap, b.final_soft_cap))
     return "its soft caps";
+  if (a.experts != b.experts) return "its experts";
   for (int64_t i = 0; i < a.num_layers; ++i) {
+    if (a.has_experts(i) != b.has_experts(i)) return "the layers without experts";
     const DecoderLayer x = a.layer(i), y = b.layer(i);
     if (x.window != y.window) return "the windows of its layers";
     if (x.rope != y.rope || !same_number(x.rope_theta, y.rope_theta))
@@ -380,6 +385,7 @@ Status write_gguf_config(const DecoderConfig& config, const DecoderFamily& famil
   metadata.string("general.architecture", rules.name);
   for (const GgufSize& size : gguf_sizes())
     metadata.u32(key(size.key), static_cast<uint32_t>(config.*size.field));
+  write_gguf_experts(config, family, metadata);
   metadata.u32(key("attention.value_length"), static_cast<uint32_t>(config.head_dim));
   metadata.f32(key(eps_key(rules)), static_cast<float>(config.rms_norm_eps));
   metadata.u32(key("vocab_size"), static_cast<uint32_t>(config.vocab_size));

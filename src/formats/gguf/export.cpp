@@ -82,7 +82,7 @@ class Exporter {
   }
 
   DType type_of(const Param& param, DType stored) const {
-    if (!param.spec.matrix()) return DType::f32;
+    if (!param.spec.matrix() || is_router(decoder_piece(param).role)) return DType::f32;
     DType type = options_.dtype.value_or(stored);
     const bool narrow = options_.dtype && dtype_info(type).bits < 8;
     if (narrow && is_vocabulary_matrix(param, source_.config.vocab_size)) type = DType::q8_0;
@@ -118,7 +118,10 @@ class Exporter {
     GgufOutput out;
     out.name = name;
     out.type = ggml_of_dtype(type)->name;
-    for (int i = 0; i < param.spec.shape.rank(); ++i) out.shape.push_back(param.spec.shape[i]);
+    const Shape shape = part.stacked > 0 || decoder_piece(param).role == DecoderRole::shared_router
+                            ? gguf_shape(param, part)
+                            : param.spec.shape;
+    for (int i = 0; i < shape.rank(); ++i) out.shape.push_back(shape[i]);
     if (param.spec.matrix() && !is_vocabulary_matrix(param, source_.config.vocab_size))
       types_of_blocks_.add(type, param.spec.shape.count());
     out.write = [this, param = &param, type, head](const GgufSink& sink) {

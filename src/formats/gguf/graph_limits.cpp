@@ -18,6 +18,7 @@ Status check_gguf_graph(const DecoderConfig& config, const DecoderFamily& family
       refuse(rules.square && !square, cat("head_dim ", config.head_dim, " x ", config.num_heads,
                                           " heads and hidden_size ", config.hidden_size)));
   LOOM_TRY(refuse(rules.tied && !config.tie_word_embeddings, "tie_word_embeddings false"));
+  LOOM_TRY(refuse(rules.untied && config.tie_word_embeddings, "tie_word_embeddings true"));
   if (!rules.optional_parts) {
     LOOM_TRY(refuse(config.rope == RopeKind::llama3, "rope_type llama3"));
     // The classes whose biases no setting turns on have them in llama.cpp too.

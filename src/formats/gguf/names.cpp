@@ -19,21 +19,45 @@ constexpr GgufSize kSizes[] = {
 
 // The tensor name of each role; names of a block follow "blk.N.".
 constexpr std::string_view kGgufNames[kDecoderRoles] = {
-    "token_embd.weight",    "output_norm.weight",
-    "output.weight",        "attn_norm.weight",
-    "attn_q.weight",        "attn_k.weight",
-    "attn_v.weight",        "attn_output.weight",
-    "attn_q.bias",          "attn_k.bias",
-    "attn_v.bias",          "attn_output.bias",
-    "attn_q_norm.weight",   "attn_k_norm.weight",
-    "attn_sub_norm.weight", "post_attention_norm.weight",
-    "ffn_norm.weight",      "ffn_gate.weight",
-    "ffn_up.weight",        "ffn_down.weight",
-    "ffn_gate.bias",        "ffn_up.bias",
-    "ffn_down.bias",        "ffn_sub_norm.weight",
-    "post_ffw_norm.weight", "position_embd.weight",
-    "output_norm.bias",     "output.bias",
-    "attn_norm.bias",       "ffn_norm.bias",
+    "token_embd.weight",
+    "output_norm.weight",
+    "output.weight",
+    "attn_norm.weight",
+    "attn_q.weight",
+    "attn_k.weight",
+    "attn_v.weight",
+    "attn_output.weight",
+    "attn_q.bias",
+    "attn_k.bias",
+    "attn_v.bias",
+    "attn_output.bias",
+    "attn_q_norm.weight",
+    "attn_k_norm.weight",
+    "attn_sub_norm.weight",
+    "post_attention_norm.weight",
+    "ffn_norm.weight",
+    "ffn_gate.weight",
+    "ffn_up.weight",
+    "ffn_down.weight",
+    "ffn_gate.bias",
+    "ffn_up.bias",
+    "ffn_down.bias",
+    "ffn_sub_norm.weight",
+    "post_ffw_norm.weight",
+    "position_embd.weight",
+    "output_norm.bias",
+    "output.bias",
+    "attn_norm.bias",
+    "ffn_norm.bias",
+    "ffn_gate_inp.weight",
+    "ffn_gate_exps.weight",
+    "ffn_up_exps.weight",
+    "ffn_down_exps.weight",
+    "exp_probs_b.bias",
+    "ffn_gate_shexp.weight",
+    "ffn_up_shexp.weight",
+    "ffn_down_shexp.weight",
+    "ffn_gate_inp_shexp.weight",
 };
 
 struct TypePair {
@@ -50,7 +74,8 @@ constexpr TypePair kTypePairs[] = {
 
 const DecoderFamily* find_family_in_gguf(const DecoderConfig& config) {
   const DecoderFamily* family = find_family_of_class(config.architecture);
-  return family == nullptr ? nullptr : find_family_of_gguf(family->gguf.name);
+  return family == nullptr ? nullptr
+                           : find_family_of_gguf(family->gguf.name, family->experts != nullptr);
 }
 
 std::span<const GgufSize> gguf_sizes() {
@@ -62,6 +87,11 @@ TensorPart gguf_tensor(const Param& param, const DecoderConfig& config, const Gg
   const int64_t rows = param.spec.shape[0];
   const std::string_view name = kGgufNames[static_cast<int>(piece.role)];
   if (piece.block < 0) return {std::string(name), 0, rows};
+  if (is_expert_matrix(piece.role)) {
+    TensorPart all{cat("blk.", piece.block, ".", name), 0, rows};
+    all.stacked = config.experts.count;
+    return all;
+  }
   const FusedRows part = rules.fused ? fused_rows(piece.role, config) : FusedRows{};
   if (part.total == 0) return {cat("blk.", piece.block, ".", name), 0, rows};
   const bool mlp = name.starts_with("ffn_");
@@ -74,6 +104,11 @@ bool has_paired_rows(const Param& param, const GgufRules& rules) {
   const DecoderRole role = decoder_piece(param).role;
   return rules.pairs_rows && !rules.fused &&
          (role == q || role == k || role == q_bias || role == k_bias);
+}
+
+Shape gguf_shape(const Param& param, const TensorPart& part) {
+  if (decoder_piece(param).role == DecoderRole::shared_router) return Shape{param.spec.shape[1]};
+  return tensor_shape(part, param.spec.shape);
 }
 
 DType dtype_of_ggml(const GgmlType& type) {

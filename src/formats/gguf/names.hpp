@@ -28,6 +28,9 @@ std::span<const GgufSize> gguf_sizes();
 // The tensor with a parameter of decoder_grid(config).
 TensorPart gguf_tensor(const Param& param, const DecoderConfig& config, const GgufRules& rules);
 
+// The shape of that tensor; gates of shared experts are vectors.
+Shape gguf_shape(const Param& param, const TensorPart& part);
+
 // The file row with row `row` of a matrix of q or k, and back, for heads of `head_dim` rows: value
 // j of half s of a head is its row 2 j + s.
 inline int64_t paired_row(int64_t row, int64_t head_dim) {

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "dtype/r16/r16_blocks.hpp"
 #include "formats/gguf/config.hpp"
+#include "formats/gguf/experts.hpp"
 #include "formats/gguf/file.hpp"
 #include "formats/gguf/names.hpp"
 #include "formats/gguf/tokenizer/tokenizer.hpp"
@@ -51,7 +52,7 @@ Status GgufSource::check_whole() const {
 Status GgufSource::read() {
   LOOM_TRY(check_whole());
   LOOM_ASSIGN(const std::string_view name, gguf_.string("general.architecture"));
-  family_ = find_family_of_gguf(name);
+  family_ = find_family_of_gguf(name, has_gguf_experts(gguf_, name));
   if (family_ == nullptr) {
     std::vector<std::string> known;
     for (const DecoderFamily* row : decoder_families())
@@ -115,7 +116,7 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
   if (found < 0) return bad_file(cat("tensor ", name, " is missing"), path);
   const auto index = static_cast<size_t>(found);
   const TensorEntry& entry = gguf_.entries()[index];
-  const Shape want = param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
+  const Shape want = gguf_shape(param, part);
   bool same = static_cast<int>(entry.shape.size()) == want.rank();
   for (int i = 0; same && i < want.rank(); ++i)
     same = entry.shape[static_cast<size_t>(i)] == want[i];
@@ -124,7 +125,7 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
         cat(name, " has shape ", shape_text(entry.shape), ", the metadata asks for ", want.str()),
         path, static_cast<int64_t>(entry.offset));
   }
-  const int64_t cols = param.spec.matrix() ? want[1] : 1;
+  const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   const int64_t head = has_paired_rows(param, family_->gguf) ? config.head_dim : 0;
   SourceWeight weight;
   weight.tensor = name;

@@ -14,7 +14,7 @@ namespace loom::core {
 namespace {
 
 // Fields that change no logits: training, labels of other heads, bookkeeping.
-constexpr std::array<std::string_view, 65> kWithoutEffect = {"_attn_implementation",
+constexpr std::array<std::string_view, 69> kWithoutEffect = {"_attn_implementation",
                                                              "_commit_hash",
                                                              "_name_or_path",
                                                              "attn_implementation",
@@ -43,6 +43,7 @@ constexpr std::array<std::string_view, 65> kWithoutEffect = {"_attn_implementati
                                                              "init_std",
                                                              "initializer_cutoff_factor",
                                                              "initializer_range",
+                                                             "input_jitter_noise",
                                                              "label2id",
                                                              "layerdrop",
                                                              "mask_token_id",
@@ -54,6 +55,7 @@ constexpr std::array<std::string_view, 65> kWithoutEffect = {"_attn_implementati
                                                              "original_max_position_embeddings",
                                                              "output_attentions",
                                                              "output_hidden_states",
+                                                             "output_router_logits",
                                                              "pad_token_id",
                                                              "prefix",
                                                              "pretraining_tp",
@@ -65,6 +67,8 @@ constexpr std::array<std::string_view, 65> kWithoutEffect = {"_attn_implementati
                                                              "resid_pdrop",
                                                              "residual_dropout",
                                                              "return_dict",
+                                                             "router_aux_loss_coef",
+                                                             "router_jitter_noise",
                                                              "sep_token_id",
                                                              "seq_classif_dropout",
                                                              "sinusoidal_pos_embds",

@@ -25,8 +25,15 @@ namespace {
 struct Parts {
   int64_t rows = 0, cols = 1;
   bool matrix = false, transposed = false;
+  int64_t stacked = 0;    // as in TensorPart
+  int64_t first_row = 0;  // of the parameter, if it is several tensors
   SafeDType dtype = SafeDType::f32;
   std::vector<std::pair<const Param*, TensorPart>> params;
+  // The rows of a parameter in this tensor.
+  int64_t rows_of(const Param& param, const TensorPart& part) const {
+    if (part.tensors > 0) return part.rows;
+    return matrix ? param.spec.shape[0] : param.spec.shape.count();
+  }
 };
 
 Result<SafeDType> file_type(DType stored, std::optional<DType> requested,
@@ -72,13 +79,17 @@ Status HfExporter::prepare() {
   for (const Param& param : network_->params()) {
     const TensorPart part = hf_tensor(param, source_.config);
     LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, param));
-    Parts& parts = tensors_[part.name];
-    parts.rows = part.rows;
-    parts.matrix = param.spec.matrix();
-    parts.transposed = part.transposed;
-    if (parts.matrix) parts.cols = param.spec.shape[1];
-    LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_, path_));
-    parts.params.emplace_back(&param, part);
+    for (int64_t i = 0; i < std::max<int64_t>(part.tensors, 1); ++i) {
+      Parts& parts = tensors_[numbered_name(part, i)];
+      parts.rows = part.rows;
+      parts.first_row = i * part.rows;
+      parts.stacked = part.stacked;
+      parts.matrix = param.spec.matrix();
+      parts.transposed = part.transposed;
+      if (parts.matrix) parts.cols = param.spec.shape[1];
+      LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_, path_));
+      parts.params.emplace_back(&param, part);
+    }
   }
   return {};
 }
@@ -105,9 +116,9 @@ Result<std::span<const std::byte>> HfExporter::values(const Parts& parts) {
   floats_.assign(static_cast<size_t>(parts.rows * parts.cols), 0.0f);
   for (const auto& [param, part] : parts.params) {
     LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, *param));
-    const int64_t rows = parts.matrix ? param->spec.shape[0] : param->spec.shape.count();
+    const int64_t rows = parts.rows_of(*param, part);
     rows_.resize(static_cast<size_t>(rows * parts.cols));
-    LOOM_TRY(weight.rows(0, rows, rows_.data()));
+    LOOM_TRY(weight.rows(part.tensors > 0 ? parts.first_row : 0, rows, rows_.data()));
     const bool offset = source_.config.unit_offset_norms && param->spec.init == Init::ones;
     for (float& value : rows_) value -= offset ? 1.0f : 0.0f;
     put_rows(parts, part, rows);
@@ -137,6 +148,7 @@ Status HfExporter::write(const std::string& path) {
     out.shape = {parts.rows};
     if (parts.matrix)
       out.shape.insert(parts.transposed ? out.shape.begin() : out.shape.end(), parts.cols);
+    if (parts.stacked > 0) out.shape = {parts.stacked, parts.rows / parts.stacked, parts.cols};
     out.produce = [this, &kept = parts] { return values(kept); };
     outputs.push_back(std::move(out));
   }

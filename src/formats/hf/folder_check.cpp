@@ -224,6 +224,16 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
                  width, ")");
     case Role::q_norm:
     case Role::k_norm: return " (head_dim)";
+    case Role::router:
+    case Role::choice_bias:
+    case Role::expert_gate:
+    case Role::expert_up:
+    case Role::expert_down: {
+      if (family->experts == nullptr) return {};
+      const std::string_view inner = family->experts->inner;
+      return cat(" (", family->experts->count, ", ", inner.empty() ? keys.inner : inner, ", ",
+                 width, ")");
+    }
     case Role::gate:
     case Role::up:
     case Role::down:

@@ -33,6 +33,15 @@ constexpr PartName kUsual[] = {
     {Role::down, "mlp.down_proj"},
     {Role::mlp_sub_norm, "mlp.ffn_sub_norm"},
     {Role::mlp_post_norm, "post_feedforward_layernorm"},
+    {Role::router, "mlp.gate"},
+    {Role::expert_gate, "mlp.experts.#.gate_proj"},
+    {Role::expert_up, "mlp.experts.#.up_proj"},
+    {Role::expert_down, "mlp.experts.#.down_proj"},
+    {Role::choice_bias, "mlp.gate.e_score_correction_bias"},
+    {Role::shared_gate, "mlp.shared_experts.gate_proj"},
+    {Role::shared_up, "mlp.shared_experts.up_proj"},
+    {Role::shared_down, "mlp.shared_experts.down_proj"},
+    {Role::shared_router, "mlp.shared_expert_gate"},
 };
 
 const FolderNames& folder_of(const DecoderConfig& config) {
@@ -77,7 +86,8 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   const DecoderPiece piece = decoder_piece(param);
   const DecoderRole role = owner_of(piece.role);
   const FolderNames& folder = folder_of(config);
-  const std::string_view kind = role == piece.role ? ".weight" : ".bias";
+  const bool plain = role == Role::choice_bias;
+  const std::string_view kind = plain ? "" : role == piece.role ? ".weight" : ".bias";
   TensorPart part;
   part.rows = param.spec.shape[0];
   if (role == Role::positions) part.first_row = folder.unused_positions;
@@ -89,6 +99,13 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   const FusedRows rows = folder.fused ? fused_rows(piece.role, config) : FusedRows{};
   part.name = cat(folder.block, piece.block, ".", name_of(role, config), kind);
   part.transposed = folder.transposed && param.spec.matrix();
+  if (is_expert_matrix(role) && part.name.find(kNumberMark) == std::string::npos)
+    return hf_stacked_tensor(param, config, part.name);
+  if (is_expert_matrix(role)) {
+    part.tensors = config.experts.count;
+    part.rows /= part.tensors;
+    return part;
+  }
   if (rows.total == 0) return part;
   part.first_row = rows.first;
   part.rows = rows.total;
@@ -96,6 +113,24 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   part.run = config.head_dim;
   part.step = 3 * config.head_dim;
   part.first_row = rows.first / config.num_heads;
+  return part;
+}
+
+TensorPart hf_stacked_tensor(const Param& param, const DecoderConfig& config,
+                             const std::string& name) {
+  const DecoderPiece piece = decoder_piece(param);
+  const bool down = piece.role == Role::expert_down;
+  TensorPart part;
+  part.name = !name.empty() ? name
+                            : cat(folder_of(config).block, piece.block, ".mlp.experts.",
+                                  down ? "down_proj" : "gate_up_proj");
+  part.rows = param.spec.shape[0];
+  part.stacked = config.experts.count;
+  if (down) return part;
+  part.rows *= 2;
+  part.run = config.experts.inner;
+  part.step = 2 * part.run;
+  part.first_row = piece.role == Role::expert_up ? part.run : 0;
   return part;
 }
 

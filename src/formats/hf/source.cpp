@@ -68,6 +68,20 @@ Status read_rows(const SafeTensor& tensor, const TensorPart& part, int64_t cols,
   return {};
 }
 
+// The same for a parameter of several tensors.
+Status read_all(const std::vector<const SafeTensor*>& tensors, const TensorPart& part, int64_t cols,
+                int64_t first, int64_t count, float* out) {
+  if (part.tensors == 0) return read_rows(*tensors.front(), part, cols, first, count, out);
+  for (int64_t done = 0; done < count;) {
+    const int64_t row = (first + done) % part.rows, left = part.rows - row;
+    const int64_t rows = std::min(left, count - done);
+    const SafeTensor& tensor = *tensors[static_cast<size_t>((first + done) / part.rows)];
+    LOOM_TRY(read_rows(tensor, part, cols, row, rows, out + done * cols));
+    done += rows;
+  }
+  return {};
+}
+
 class HfSource : public ModelSource {
  public:
   Status open(const std::string& folder);
@@ -77,6 +91,10 @@ class HfSource : public ModelSource {
   // The possible names of a tensor, the current one first.
   std::vector<std::string> names_of(const std::string& name) const;
   Result<const SafeTensor*> find(const std::string& name, const std::string& claim) const;
+  TensorPart part_of(const Param& param) const;
+  // The tensors of a parameter, with the shapes that the part requires.
+  Result<std::vector<const SafeTensor*>> tensors_of(const Param& param,
+                                                    const TensorPart& part) const;
   bool is_ternary(const Param& param) const;
   Status use(const Param& param, TensorUses& uses) const;
   Status check_tensors();
@@ -130,6 +148,35 @@ Result<const SafeTensor*> HfSource::find(const std::string& name, const std::str
   return bad_file(cat("tensor ", name, " is missing", claim), path);
 }
 
+// Experts are separate tensors, or those of a block are one.
+TensorPart HfSource::part_of(const Param& param) const {
+  if (encoder) return hf_encoder_tensor(param, *encoder);
+  TensorPart part = hf_tensor(param, config);
+  if (part.tensors == 0 || tensors_.find(numbered_name(part, 0)) != nullptr) return part;
+  const TensorPart stacked = hf_stacked_tensor(param, config);
+  return tensors_.find(stacked.name) != nullptr ? stacked : part;
+}
+
+Result<std::vector<const SafeTensor*>> HfSource::tensors_of(const Param& param,
+                                                            const TensorPart& part) const {
+  std::string presence, sizes;
+  if (!encoder) {
+    const DecoderRole role = decoder_piece(param).role;
+    if (tensors_.find(numbered_name(part, 0)) == nullptr) presence = presence_claim(*this, role);
+    sizes = shape_claim(*this, role);
+  }
+  std::vector<const SafeTensor*> found;
+  for (int64_t i = 0; i < std::max<int64_t>(part.tensors, 1); ++i) {
+    LOOM_ASSIGN(const SafeTensor* tensor, find(numbered_name(part, i), presence));
+    // Ternary matrices have a form of their own.
+    const bool codes = is_ternary(param) && config.ternary_weights != TernaryWeights::online;
+    if (!codes)
+      LOOM_TRY(check_shape(*tensor, tensor_shape(part, param.spec.shape), sizes, file_of(*tensor)));
+    found.push_back(tensor);
+  }
+  return found;
+}
+
 bool HfSource::is_ternary(const Param& param) const {
   return !encoder && config.ternary_weights != TernaryWeights::none && param.spec.matrix() &&
          !is_vocabulary_matrix(param, config.vocab_size);
@@ -137,22 +184,25 @@ bool HfSource::is_ternary(const Param& param) const {
 
 // Adds the tensors of a parameter to `uses`. Errors: those of weight(), and two names for one.
 Status HfSource::use(const Param& param, TensorUses& uses) const {
-  const TensorPart part = encoder ? hf_encoder_tensor(param, *encoder) : hf_tensor(param, config);
+  const TensorPart part = part_of(param);
   if (part.name.empty()) return {};
   const bool ternary = is_ternary(param);
   const bool online = config.ternary_weights == TernaryWeights::online;
   if (!ternary || !online) LOOM_TRY(weight(param));  // weight() of the others would read all values
   std::optional<DecoderRole> role;
   if (!encoder) role = decoder_piece(param).role;
-  const std::string* first = nullptr;
-  const std::vector<std::string> names = names_of(part.name);
-  for (const std::string& name : names) {
-    if (tensors_.find(name) == nullptr) continue;
-    if (first != nullptr)
-      return bad_file(cat("tensors ", *first, " and ", name, " are the same parameter; remove one"),
-                      path);
-    first = &name;
-    uses.emplace(name, role);
+  for (int64_t i = 0; i < std::max<int64_t>(part.tensors, 1); ++i) {
+    const std::string* first = nullptr;
+    const std::vector<std::string> names = names_of(numbered_name(part, i));
+    for (const std::string& name : names) {
+      if (tensors_.find(name) == nullptr) continue;
+      if (first != nullptr) {
+        return bad_file(
+            cat("tensors ", *first, " and ", name, " are the same parameter; remove one"), path);
+      }
+      first = &name;
+      uses.emplace(name, role);
+    }
   }
   if (ternary && !online) uses.emplace(ternary_scale_name(part.name), std::nullopt);
   return {};
@@ -174,23 +224,20 @@ Status HfSource::check_tensors() {
 }
 
 Result<SourceWeight> HfSource::weight(const Param& param) const {
-  const TensorPart part = encoder ? hf_encoder_tensor(param, *encoder) : hf_tensor(param, config);
+  const TensorPart part = part_of(param);
   if (part.name.empty()) return zeros();
-  std::string presence, sizes;
-  if (!encoder) {
-    const DecoderRole role = decoder_piece(param).role;
-    if (tensors_.find(part.name) == nullptr) presence = presence_claim(*this, role);
-    sizes = shape_claim(*this, role);
-  }
-  LOOM_ASSIGN(const SafeTensor* tensor, find(part.name, presence));
+  LOOM_ASSIGN(const std::vector<const SafeTensor*> tensors, tensors_of(param, part));
+  const SafeTensor* tensor = tensors.front();
   SourceWeight weight;
-  weight.tensor = part.name;
-  weight.release = [this, tensor] { tensors_.release(*tensor); };
+  weight.tensor = tensor->name;
+  weight.release = [this, tensors] {
+    for (const SafeTensor* one : tensors) tensors_.release(*one);
+  };
   const bool ternary = is_ternary(param);
-  const Shape whole =
-      param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
   if (ternary && config.ternary_weights != TernaryWeights::online) {
     LOOM_ASSIGN(const SafeTensor* scale, find(ternary_scale_name(part.name), ""));
+    const Shape whole =
+        param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
     LOOM_ASSIGN(
         const TernaryMatrix matrix,
         TernaryMatrix::open(*tensor, *scale, whole, config.ternary_weights, file_of(*tensor)));
@@ -200,13 +247,11 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
     };
     return weight;
   }
-  const Shape stored = part.transposed ? Shape{whole[1], whole[0]} : whole;
-  LOOM_TRY(check_shape(*tensor, stored, sizes, file_of(*tensor)));
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   const float offset = config.unit_offset_norms && param.spec.init == Init::ones ? 1.0f : 0.0f;
   weight.stored = stored_dtype(*tensor);
-  weight.rows = [tensor, part, cols, offset](int64_t first, int64_t count, float* out) -> Status {
-    LOOM_TRY(read_rows(*tensor, part, cols, first, count, out));
+  weight.rows = [tensors, part, cols, offset](int64_t first, int64_t count, float* out) -> Status {
+    LOOM_TRY(read_all(tensors, part, cols, first, count, out));
     for (int64_t i = 0; offset != 0.0f && i < count * cols; ++i) out[i] = offset + out[i];
     return {};
   };

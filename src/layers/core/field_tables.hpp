@@ -149,6 +149,30 @@ inline constexpr FieldDesc kFields[] = {
 };
 }  // namespace swiglu
 
+namespace experts {
+inline constexpr int kWidth = 0, kInner = 1, kExperts = 2, kChosen = 3, kActivation = 4, kScore = 5,
+    kNormalize = 6, kScale = 7, kBias = 8, kRouterBias = 9, kChoiceBias = 10, kGroups = 11,
+    kChosenGroups = 12, kGroupBest = 13, kSharedInner = 14, kSharedGate = 15;
+inline constexpr FieldDesc kFields[] = {
+    {"width", FieldType::integer, 1, 1, 16777216, "", "width of input and output"},
+    {"inner", FieldType::integer, 1, 1, 16777216, "", "width between the projections of an expert"},
+    {"experts", FieldType::integer, 1, 1, 4096, "", "number of experts"},
+    {"chosen", FieldType::integer, 1, 1, 4096, "", "experts that run for each row"},
+    {"activation", FieldType::text, 0, 0, 0, "silu", "function applied to the gates"},
+    {"score", FieldType::text, 0, 0, 0, "softmax", "scores from the logits of the router: softmax or sigmoid"},
+    {"normalize", FieldType::boolean, 1, 0, 1, "", "divide the weights of the chosen experts by their sum"},
+    {"scale", FieldType::real, 1, 0, 1000, "", "factor of the weights"},
+    {"bias", FieldType::boolean, 0, 0, 1, "", "biases on all three projections of the experts"},
+    {"router_bias", FieldType::boolean, 0, 0, 1, "", "a bias on the logits of the router"},
+    {"choice_bias", FieldType::boolean, 0, 0, 1, "", "a buffer that is added to the scores for the choice alone"},
+    {"groups", FieldType::integer, 1, 1, 4096, "", "groups of experts with consecutive indices; must divide experts"},
+    {"chosen_groups", FieldType::integer, 1, 1, 4096, "", "groups whose experts are eligible for a row"},
+    {"group_best", FieldType::integer, 2, 1, 4096, "", "best scores of a group whose sum ranks it"},
+    {"shared_inner", FieldType::integer, 0, 0, 16777216, "", "inner width of an expert that always runs; 0 disables it"},
+    {"shared_gate", FieldType::boolean, 0, 0, 1, "", "scale the shared expert by the sigmoid of a product with x"},
+};
+}  // namespace experts
+
 namespace rms_norm {
 inline constexpr int kWidth = 0, kEps = 1;
 inline constexpr FieldDesc kFields[] = {

@@ -86,7 +86,9 @@ DType model_dtype(const Param& param, const ModelSource& source, DType requested
 }
 
 DType decoder_dtype(const Param& param, const DecoderConfig& config, DType requested) {
-  const bool narrow = dtype_info(requested).bits < 8;
+  const int bits = dtype_info(requested).bits;
+  if (bits <= 8 && is_router(decoder_piece(param).role)) return DType::f32;
+  const bool narrow = bits < 8;
   return narrow && is_vocabulary_matrix(param, config.vocab_size) ? DType::q8_0 : requested;
 }
 

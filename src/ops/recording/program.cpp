@@ -44,9 +44,8 @@ ArenaPlan plan_arena(const Trace& trace, std::span<Tensor* const> pinned, bool d
 Status reserve_for(const Trace& trace, int64_t positions, Recorder& recorder) {
   int64_t rows = 0, cols = 0;
   for (const Command& command : trace.commands()) {
-    if (command.op != OpId::matmul) continue;
     with_args(command, [&](const auto& args) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(args)>, MatmulArgs>) {
+      if constexpr (requires { args.use_q8; }) {
         rows = std::max(rows, args.x.rows());
         cols = std::max(cols, args.x.cols());
       }

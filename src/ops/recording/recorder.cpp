@@ -163,7 +163,8 @@ void Recorder::touch(const KvCache& cache, bool write) {
   touch(cache.values, cache.values + cache.bytes(), write);
 }
 
-Status Recorder::prepare(MatmulArgs& args) {
+template <class Args>
+Status Recorder::prepare_product(Args& args) {
   const DTypeInfo& info = dtype_info(args.w.dtype);
   args.use_q8 = mode_ == ActivationMode::q8 && info.integer_path();
   if (!args.use_q8) return {};

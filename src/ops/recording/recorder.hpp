@@ -109,7 +109,14 @@ class Recorder {
   Status prepare(Args&) {
     return {};
   }
-  Status prepare(MatmulArgs& args);
+  Status prepare(MatmulArgs& args) {
+    return prepare_product(args);
+  }
+  Status prepare(ExpertMatmulArgs& args) {
+    return prepare_product(args);
+  }
+  template <class Args>
+  Status prepare_product(Args& args);
   // Records an op as simpler ones, if it has a form that only some backends support. True if it
   // did.
   template <class Args>

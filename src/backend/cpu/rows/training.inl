@@ -13,4 +13,6 @@ void fill_training(Ops& ops) {
   ops.lstm_cell_dx = lstm_cell_dx;
   ops.gru_cell_dx = gru_cell_dx;
   ops.pool_dx = pool_dx;
+  ops.expert_matmul_dx = expert_matmul_dx;
+  ops.expert_matmul_dw = expert_matmul_dw;
 }

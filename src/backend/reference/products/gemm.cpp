@@ -1,5 +1,5 @@
-// gemm and matmul_dx: products that training adds to matmul. Every output is one sum under rule 2
-// of docs/numerics.md. Lanes share the rows of y, and the columns of dx.
+// gemm, matmul_dx and those of experts: products that training adds to matmul. Every output is one
+// sum under rule 2 of docs/numerics.md. Lanes share the rows of y, and the columns of dx.
 #include "backend/reference/sums.hpp"
 
 namespace loom::core::reference {
@@ -38,6 +38,41 @@ void matmul_dx(const MatmulDxArgs& args, const Lane& lane) {
   }
 }
 
+template <class T>
+void expert_matmul_dx(const ExpertMatmulDxArgs& args, const Lane& lane) {
+  const Packed w(args.w);
+  const int64_t width = args.dy.cols();
+  const LaneRange cols = lane.range(args.dx.cols());
+  for (int64_t e = 0; e < args.experts(); ++e) {
+    for (int64_t r = args.starts.i32()[e]; r < args.starts.i32()[e + 1]; ++r) {
+      const T* dy = args.dy.row<T>(r);
+      for (int64_t k = cols.begin; k < cols.end; ++k) {
+        const T sum = sum_over_column<T>(w, k, e * width, width, [&](int64_t n, auto weight) {
+          return Factors<decltype(weight)>{dy[n - e * width], weight};
+        });
+        store(args.dx.row<T>(r)[k], sum, args.accumulate);
+      }
+    }
+  }
+}
+
+template <class T>
+void expert_matmul_dw(const ExpertMatmulDwArgs& args, const Lane& lane) {
+  const int64_t width = args.dy.cols();
+  const LaneRange rows = lane.range(args.dw.rows());
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const int64_t e = row / width, first = args.starts.i32()[e];
+    for (int64_t k = 0; k < args.dw.cols(); ++k) {
+      const T sum = chained<T>(args.starts.i32()[e + 1] - first, [&](int64_t i) {
+        return Factors<T>{args.dy.row<T>(first + i)[row % width], args.x.row<T>(first + i)[k]};
+      });
+      store(args.dw.row<T>(row)[k], sum, args.accumulate);
+    }
+  }
+}
+
+LOOM_REFERENCE_BODY(expert_matmul_dx, ExpertMatmulDxArgs);
+LOOM_REFERENCE_BODY(expert_matmul_dw, ExpertMatmulDwArgs);
 LOOM_REFERENCE_BODY(gemm, GemmArgs);
 LOOM_REFERENCE_BODY(matmul_dx, MatmulDxArgs);
 

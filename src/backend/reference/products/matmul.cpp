@@ -104,4 +104,20 @@ void matmul(const MatmulArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY(matmul, MatmulArgs);
 
+template <class T>
+void expert_matmul(const ExpertMatmulArgs& args, const Lane& lane) {
+  const R16 w = r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]);
+  const LaneRange outputs = lane.range(args.y.cols());
+  for (int64_t e = 0; e < args.experts(); ++e) {
+    for (int64_t r = args.starts.i32()[e]; r < args.starts.i32()[e + 1]; ++r) {
+      for (int64_t n = outputs.begin; n < outputs.end; ++n) {
+        const int64_t output = e * args.y.cols() + n;
+        args.y.row<T>(r)[n] = args.use_q8 ? T{q8_dot(w, args.w.data, args.q8, r, output)}
+                                          : float_dot<T>(w, args.w.data, args.x.row<T>(r), output);
+      }
+    }
+  }
+}
+LOOM_REFERENCE_BODY(expert_matmul, ExpertMatmulArgs);
+
 }  // namespace loom::core::reference
