@@ -10,13 +10,9 @@ namespace {
 
 // Walks over the positions three times. dP - rowsum(P * dP) nearly cancels if one weight is large,
 // so the sum must be that of the rounded weights. stats: largest score, sum of exponentials,
-// rowsum(P * dP) and slope of a query. per_head: slopes of all heads, then sinks.
+// rowsum(P * dP) of a query.
 constexpr Kernel kRows{"attend_dx_rows", R"(
 var<workgroup> dot: array<f32, size>;
-const has_slopes = has_per_head;
-const has_sinks = sinks_on == 1u;
-fn slopes_at(head: u32) -> f32 { return per_head_at(head); }
-fn sinks_at(head: u32) -> f32 { return per_head_at(p.kv_heads * p.share + head); }
 
 // 0: q . k; 1: dy . v.
 fn tile_value(which: u32, i: u32, d: u32) -> f32 {
@@ -64,9 +60,7 @@ fn slope_step(lane: u32) {
   for (var v = 0u; v < quads; v++) {
     var x = share[v] * (d_weight[v] - dot4(4u * v));
     if (p.soft_cap > 0.0) {
-      var capped = s[v];
-      if (has_slopes) { capped += slope_term(v, at.start + lane); }
-      let bent = capped / p.soft_cap;
+      let bent = s[v] / p.soft_cap;
       x *= 1.0 - bent * bent;
     }
     weight[v * 65u + lane] = select(x * p.scale, vec4(0.0), s[v] <= vec4(lowest));
@@ -94,11 +88,10 @@ fn run(row: u32, lane: u32) {
   if (lane < size) {
     let query = at.query + lane;
     if (query < queries) {
-      let to = ((at.sequence * p.kv_heads + at.kv_head) * queries + query) * 4u;
+      let to = ((at.sequence * p.kv_heads + at.kv_head) * queries + query) * 3u;
       stats_set(to, largest[lane]);
       stats_set(to + 1u, sums[lane]);
       stats_set(to + 2u, dot[lane]);
-      stats_set(to + 3u, tile_slope[lane / 4u][lane % 4u]);
     }
   }
   var acc = array<vec4<f32>, quads * widths>();
@@ -152,11 +145,10 @@ fn row_step(lane: u32) {
   let from_row = seen_begin(row);
   let end = select(0u, seen_end(row), row < p.rows);
   let query = min(row, p.rows - 1u) * p.share + at.head % p.share;
-  let stat = ((at.sequence * p.kv_heads + at.kv_head) * p.rows * p.share + query) * 4u;
+  let stat = ((at.sequence * p.kv_heads + at.kv_head) * p.rows * p.share + query) * 3u;
   let largest = stats_at(stat);
   let sum = stats_at(stat + 1u);
   let dot = stats_at(stat + 2u);
-  let head_slope = stats_at(stat + 3u);
   for (var v = 0u; v < quads; v++) {
     let position = vec4(at.position + 4u * v) + vec4(0u, 1u, 2u, 3u);
     var on = (position >= vec4(from_row)) & (position < vec4(end)) & vec4(sum > 0.0);
@@ -169,7 +161,6 @@ fn row_step(lane: u32) {
       x = bent * p.soft_cap;
       bend = 1.0 - bent * bent;
     }
-    x -= head_slope * abs(vec4(f32(p.first + row)) - vec4<f32>(position));
     let share = exp4(x - largest) / sum;
     weight[v * 65u + lane] = select(vec4(0.0), share, on);
     slope[v * 65u + lane] =
@@ -227,73 +218,25 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// Slopes and sinks of all heads, in one tensor: devices bind few tensors.
-constexpr Kernel kPerHead{"attend_dx_heads", R"(
-fn run(i: u32) {
-  per_head_set(i, slopes_at(i));
-  per_head_set(p.heads + i, sinks_at(i));
-}
-)"};
-
-// One invocation per row and head. Queries are in the order of their stats.
-constexpr Kernel kSinks{"attend_dx_sinks", R"(
-fn run(i: u32) {
-  let head = i % p.heads;
-  let row = i / p.heads;
-  let sequence = row / p.rows;
-  let kv_head = head / p.share;
-  let query = row % p.rows * p.share + head % p.share;
-  let stat = ((sequence * (p.heads / p.share) + kv_head) * p.rows * p.share + query) * 4u;
-  let share = loom_exp(sinks_at(head) - stats_at(stat)) / stats_at(stat + 1u);
-  dsinks_set(row * p.dsinks_s + head, -(share * stats_at(stat + 2u)));
-}
-)"};
-
-Status sink_gradients(Frame& frame, const AttendDxArgs& args, const BufferSlice& stats) {
-  if (args.sinks.empty()) return {};
-  return Call(frame, kSinks)
-      .read("sinks", args.sinks)
-      .write("dsinks", args.dsinks)
-      .floats("stats", stats, Access::read)
-      .value("heads", args.heads)
-      .value("share", args.heads / args.kv_heads)
-      .value("rows", args.q.rows() / args.sequences)
-      .items(args.q.rows() * args.heads);
-}
-
 }  // namespace
 
 Status attend_dx(Frame& frame, const AttendDxArgs& args) {
+  if (!args.slopes.empty() || !args.sinks.empty())
+    return unsupported("attend_dx: no kernel for ALiBi or sinks");
   const int64_t length = args.q.rows() / args.sequences;
   const AttendWork work{
       args.sequences, length,      args.heads, args.kv_heads, args.q.cols() / args.heads, 0, length,
       args.window,    args.causal, args.scale, args.soft_cap};
   if (length == 0) return {};
-  LOOM_ASSIGN(const BufferSlice stats, frame.temporary(args.q.rows() * args.heads * 4 * 4));
+  LOOM_ASSIGN(const BufferSlice stats, frame.temporary(args.q.rows() * args.heads * 3 * 4));
 
-  BufferSlice per_head;
-  const bool has_heads = !args.slopes.empty() || !args.sinks.empty();
-  if (has_heads) {
-    LOOM_ASSIGN(per_head, frame.temporary(2 * args.heads * 4));
-    LOOM_TRY(Call(frame, kPerHead)
-                 .read("slopes", args.slopes)
-                 .read("sinks", args.sinks)
-                 .floats("per_head", per_head, Access::write)
-                 .value("heads", args.heads)
-                 .items(args.heads));
-  }
   const AttendTile queries(work.width, length * work.share());
   const int64_t query_tiles = ceil_div(length * work.share(), queries.size());
   Call rows(frame, kRows);
   rows.text(kQueries).text(kFromRows).read("q", args.q).read("k", args.k).read("v", args.v);
   rows.read("dy", args.dy).read("mask", args.mask).write("dq", args.dq);
+  rows.read("slopes", args.slopes).read("sinks", args.sinks);
   rows.floats("stats", stats, Access::write).value("mask_row", args.mask.row_stride);
-  rows.constant("sinks_on", args.sinks.empty() ? 0 : 1);
-  if (has_heads) {
-    rows.floats("per_head", per_head, Access::read);
-  } else {
-    rows.read("per_head", Tensor{});
-  }
   LOOM_TRY(describe(rows, work, queries, query_tiles, true)
                .rows(query_tiles * work.kv_heads * work.sequences));
 
@@ -303,9 +246,8 @@ Status attend_dx(Frame& frame, const AttendDxArgs& args) {
   columns.read("q", args.q).read("k", args.k).read("v", args.v).read("dy", args.dy);
   columns.read("mask", args.mask).write("dk", args.dk).write("dv", args.dv);
   columns.floats("stats", stats, Access::read).value("mask_row", args.mask.row_stride);
-  LOOM_TRY(
-      describe(columns, work, positions, tiles, true).rows(tiles * work.kv_heads * work.sequences));
-  return sink_gradients(frame, args, stats);
+  return describe(columns, work, positions, tiles, true)
+      .rows(tiles * work.kv_heads * work.sequences);
 }
 
 }  // namespace loom::core::webgpu::kernels
