@@ -47,7 +47,7 @@ TEST(GgufExperts, AreTheWeightsOfTheFolder) {
     int experts = 0;
     each_decoder_param(*decoder_grid(config), [&](const Param& param) {
       EXPECT_EQ(values_of(**read, param), values_of(**source, param)) << param.spec.name;
-      experts += is_expert_matrix(decoder_piece(param).role) ? 1 : 0;
+      experts += is_expert_matrix(decoder_piece(param, config).role) ? 1 : 0;
     });
     EXPECT_EQ(experts, 3 * config.num_layers);
   }
