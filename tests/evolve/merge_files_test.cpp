@@ -148,7 +148,7 @@ TEST_F(Merging, RefusesModelsThatAreNotOneNetwork) {
       {says(splice(path(0), path(1), out, {.alpha = 2})), "alpha must be"},
       {says(splice(path(0), path(1), out, {.split = NAN})), "split must be"},
       {says(splice(path(0), path(1), out, {.fitness_a = NAN, .fitness_b = 1})), "finite number"},
-      {says(parse_splice_mode("mix")), "choose blend, point or uniform"},
+      {says(parse_splice_mode("mix")), "choose from blend, point, uniform"},
   };
   for (const auto& [message, expected] : cases) {
     EXPECT_THAT(message, HasSubstr(expected));
