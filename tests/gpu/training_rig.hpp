@@ -51,6 +51,11 @@ inline Result<Trained> train(const KindNetwork& kind, const Ops& ops, const Trai
   return result;
 }
 
+// Layers whose training has no kernel of its own yet: docs/decisions/0116.
+inline bool trains_on_the_cpu(const KindNetwork& kind) {
+  return kind.kind == "Experts";
+}
+
 // Losses within 1e-3 of the CPU's, predictions too, and no op ran on the CPU.
 inline void expect_same_training(const KindNetwork& kind, const TrainingPlan& plan) {
   const Result<Trained> cpu = train(kind, cpu_ops(best_isa()), plan);
@@ -62,7 +67,12 @@ inline void expect_same_training(const KindNetwork& kind, const TrainingPlan& pl
     EXPECT_NEAR(got->losses[i], cpu->losses[i], 1e-3 * std::abs(cpu->losses[i])) << "step " << i;
   }
   EXPECT_LT(distance(cpu->y, got->y), 1e-3);
-  EXPECT_EQ(gpu()->counts().total_fallbacks(), before) << "ops ran on the CPU";
+  const int64_t fallbacks = gpu()->counts().total_fallbacks() - before;
+  if (trains_on_the_cpu(kind)) {
+    EXPECT_GT(fallbacks, 0) << "it has kernels now: remove it from the list";
+  } else {
+    EXPECT_EQ(fallbacks, 0) << "ops ran on the CPU";
+  }
 }
 
 inline const KindNetwork& kind_network(std::string_view name) {
