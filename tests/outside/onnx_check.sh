@@ -23,8 +23,8 @@ trap 'rm -f "$log"' EXIT
 status=0
 "$python" tests/outside/onnx_random.py --program "build/$preset/tests/onnx_runner" "$@" | tee "$log" || status=1
 # Models of several inputs and outputs, and layers that are written, through the Python package.
-library="$(find "build/$preset" -maxdepth 1 -name 'libloom.so*' -type f | head -n 1)"
-if (( $# == 0 )) && [[ -n "$library" ]]; then
+library="build/$preset/libloom.so"
+if (( $# == 0 )) && [[ -f "$library" ]]; then
   for script in onnx_ports onnx_states onnx_batches onnx_layers; do
     LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
       "tests/outside/$script.py" | tee -a "$log" || status=1

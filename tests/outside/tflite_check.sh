@@ -17,7 +17,7 @@ without() {
 }
 
 python="$(checks_python ai-edge-litert:ai_edge_litert flatbuffers numpy)" || without "$python"
-library="$(find "build/$preset" -maxdepth 1 -name 'libloom.so*' -type f | head -n 1)"
-[[ -n "$library" && -x "build/$preset/cli/loom" ]] || without "build/$preset has no library or no program"
+library="build/$preset/libloom.so"
+[[ -f "$library" && -x "build/$preset/cli/loom" ]] || without "build/$preset has no library or no program"
 LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
   tests/outside/tflite_check.py --loom "build/$preset/cli/loom" "$@"
