@@ -1265,9 +1265,15 @@ typedef struct loom_model_options {
   loom_progress_fn progress; /* after each tensor; null: none */
   void *user; /* handed to `progress` */
   int32_t borrow; /* loom_model_load_memory(): 1: bytes are not copied; they stay, see there */
+  /* 1: accepts weights that are NaN or infinite; they are an error otherwise */
+  int32_t allow_nonfinite;
+  const char *chat_template; /* replaces that of the file; null: the file's */
+  /* of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4",
+   * "yarn:4" or "none"; null: the file's */
+  const char *rope_scaling;
 } loom_model_options;
 #define LOOM_MODEL_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_model_options), 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_model_options), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* The description of a model. */
 typedef struct loom_model_info {

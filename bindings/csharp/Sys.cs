@@ -1508,6 +1508,14 @@ namespace Loom
         /// <summary>loom_model_load_memory(): 1: bytes are not copied; they stay, see
         /// there</summary>
         public int borrow;
+        /// <summary>1: accepts weights that are NaN or infinite; they are an error
+        /// otherwise</summary>
+        public int allow_nonfinite;
+        /// <summary>replaces that of the file; null: the file's</summary>
+        public IntPtr chat_template;
+        /// <summary>of rotary positions, for contexts beyond those of the training: "linear:4",
+        /// "dynamic:4", "yarn:4" or "none"; null: the file's</summary>
+        public IntPtr rope_scaling;
 
         public static CModelOptions Sized()
         {

@@ -195,6 +195,7 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
   }
   loading.chat_template = chat_template;
   loading.allow_nonfinite = f.options.allow_nonfinite;
+  loading.rope_scaling = f.options.rope_scaling;
   loading.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();

@@ -30,6 +30,9 @@ struct ServeOptions {
   bool allow_nonfinite = false;
   // Number type of the weights; the default is that of the file.
   std::string dtype{};
+  // Scaling of rotary positions for longer contexts: linear:4, dynamic:4, yarn:4 or none; the
+  // default is that of the model.
+  std::string rope_scaling{};
   // Serves the models in this folder as well.
   std::string models_folder{};
   // Models in memory at a time; the least recently used one is unloaded, and 0 is all; 0 to 1000.

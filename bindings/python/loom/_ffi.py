@@ -582,6 +582,9 @@ class loom_model_options(Structure):
         ("progress", loom_progress_fn),
         ("user", c_void_p),
         ("borrow", c_int32),
+        ("allow_nonfinite", c_int32),
+        ("chat_template", c_char_p),
+        ("rope_scaling", c_char_p),
     ]
 
 

@@ -140,17 +140,25 @@ class LLM(ModelCalls):
         engine: Optional[Engine] = None,
         context: int = 0,
         activations: str = "automatic",
+        chat_template: Optional[str] = None,
+        rope_scaling: Optional[str] = None,
+        allow_nonfinite: bool = False,
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> None:
         """path: or the bytes of an .entity or GGUF file, which errors call `name`. dtype: None, as
         stored. context: positions; 0: the model's, at most 2048. activations: "q8", "f32", or as
-        the engine says."""
+        the engine says. chat_template: replaces that of the file. rope_scaling: of rotary
+        positions, for contexts beyond those of the training: "linear:4", "dynamic:4", "yarn:4" or
+        "none". allow_nonfinite: accepts weights that are NaN or infinite."""
         callbacks, model = Callbacks(), ctypes.c_void_p()
         options = sized(
             _ffi.loom_model_options,
             has_dtype=dtype is not None,
             dtype=0 if dtype is None else dtype_number(dtype),
             progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
+            allow_nonfinite=allow_nonfinite,
+            chat_template=None if chat_template is None else chat_template.encode(),
+            rope_scaling=None if rope_scaling is None else rope_scaling.encode(),
         )
         last = (ctypes.byref(options), ctypes.byref(model))
         if is_bytes(path):

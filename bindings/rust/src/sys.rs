@@ -1627,6 +1627,13 @@ pub struct loom_model_options {
     pub user: *mut c_void,
     /// loom_model_load_memory(): 1: bytes are not copied; they stay, see there
     pub borrow: i32,
+    /// 1: accepts weights that are NaN or infinite; they are an error otherwise
+    pub allow_nonfinite: i32,
+    /// replaces that of the file; null: the file's
+    pub chat_template: *const c_char,
+    /// of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4",
+    /// "yarn:4" or "none"; null: the file's
+    pub rope_scaling: *const c_char,
 }
 
 impl Default for loom_model_options {
@@ -1640,13 +1647,16 @@ impl Default for loom_model_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_model_options>() == 40);
+    assert!(core::mem::size_of::<loom_model_options>() == 56);
     assert!(core::mem::offset_of!(loom_model_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_model_options, has_dtype) == 4);
     assert!(core::mem::offset_of!(loom_model_options, dtype) == 8);
     assert!(core::mem::offset_of!(loom_model_options, progress) == 16);
     assert!(core::mem::offset_of!(loom_model_options, user) == 24);
     assert!(core::mem::offset_of!(loom_model_options, borrow) == 32);
+    assert!(core::mem::offset_of!(loom_model_options, allow_nonfinite) == 36);
+    assert!(core::mem::offset_of!(loom_model_options, chat_template) == 40);
+    assert!(core::mem::offset_of!(loom_model_options, rope_scaling) == 48);
 };
 
 /// The description of a model.

@@ -870,7 +870,7 @@ export interface TelemetryInfo {
 
 /** How a model is read. */
 export const loom_model_options = {
-  name: "loom_model_options", size: 24, sized: true,
+  name: "loom_model_options", size: 36, sized: true,
   fields: {
     struct_size: [0, "u32"],
     has_dtype: [4, "bool"],
@@ -878,6 +878,9 @@ export const loom_model_options = {
     progress: [12, "callback"],
     user: [16, "pointer"],
     borrow: [20, "bool"],
+    allow_nonfinite: [24, "bool"],
+    chat_template: [28, "text"],
+    rope_scaling: [32, "text"],
   },
 } as const;
 
@@ -887,9 +890,15 @@ export interface ModelOptions {
   dtype?: Dtype;
   /** loom_model_load_memory(): 1: bytes are not copied; they stay, see there */
   borrow?: boolean;
+  /** 1: accepts weights that are NaN or infinite; they are an error otherwise */
+  allowNonfinite?: boolean;
+  /** replaces that of the file; null: the file's */
+  chatTemplate?: string;
+  /** of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4", "yarn:4" or "none"; null: the file's */
+  ropeScaling?: string;
 }
 export const modelOptions: readonly string[] = [
-  "dtype", "borrow"
+  "dtype", "borrow", "allowNonfinite", "chatTemplate", "ropeScaling"
 ];
 
 /** The description of a model. */

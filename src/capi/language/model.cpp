@@ -17,6 +17,9 @@ Result<ModelOptions> model_options(const loom_model_options* given) {
       return from.progress(from.user, done, total) == 0;
     };
   }
+  options.allow_nonfinite = from.allow_nonfinite != 0;
+  if (from.chat_template != nullptr) options.chat_template = from.chat_template;
+  if (from.rope_scaling != nullptr) options.rope_scaling = from.rope_scaling;
   return options;
 }
 

@@ -1147,6 +1147,14 @@ final class loom_model_options extends Struct {
   /// loom_model_load_memory(): 1: bytes are not copied; they stay, see there
   @Int32()
   external int borrow;
+  /// 1: accepts weights that are NaN or infinite; they are an error otherwise
+  @Int32()
+  external int allow_nonfinite;
+  /// replaces that of the file; null: the file's
+  external Pointer<Uint8> chat_template;
+  /// of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4",
+  /// "yarn:4" or "none"; null: the file's
+  external Pointer<Uint8> rope_scaling;
 }
 
 /// The description of a model.

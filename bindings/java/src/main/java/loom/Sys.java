@@ -1297,7 +1297,10 @@ public interface Sys extends Library {
   /**
    * How a model is read.
    */
-  @Structure.FieldOrder({"struct_size", "has_dtype", "dtype", "progress", "user", "borrow"})
+  @Structure.FieldOrder({
+      "struct_size", "has_dtype", "dtype", "progress", "user", "borrow", "allow_nonfinite",
+      "chat_template", "rope_scaling"
+  })
   class ModelOptions extends Structure {
     public int struct_size;
     /**
@@ -1320,6 +1323,19 @@ public interface Sys extends Library {
      * loom_model_load_memory(): 1: bytes are not copied; they stay, see there
      */
     public int borrow;
+    /**
+     * 1: accepts weights that are NaN or infinite; they are an error otherwise
+     */
+    public int allow_nonfinite;
+    /**
+     * replaces that of the file; null: the file's
+     */
+    public Pointer chat_template;
+    /**
+     * of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4",
+     * "yarn:4" or "none"; null: the file's
+     */
+    public Pointer rope_scaling;
 
     public ModelOptions() {
       struct_size = size();
