@@ -2,14 +2,14 @@
 # Tries released files as their users do: in folders with nothing but a fresh Debian or Ubuntu, without a compiler.
 # Each file has 60 seconds from the installation to the output of its first example. The last line counts.
 #   scripts/release_check.sh                every part whose file is in build/releases/files
-#   scripts/release_check.sh PART...        these: static, program, wheel, deb, image, npm
+#   scripts/release_check.sh PART...        these: static, arm64, program, wheel, deb, image, npm
 # It needs root for chroot, and debootstrap with the network on its first run. Otherwise it skips and says so.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
-known=(static program wheel deb image npm)
+known=(static arm64 program wheel deb image npm)
 case "${1:-}" in
   -h|--help) usage_of "${BASH_SOURCE[0]}"; exit 0 ;;
   -*) die "unknown option '$1'; try --help" ;;
@@ -79,6 +79,18 @@ try_static() {
   chroot "$root" /loom "${story[@]}" | grep -q .
   chroot "$root" /loom train /examples/fruit.csv --target fruit --epochs 5 -o /fruit.entity
   chroot "$root" /loom eval /fruit.entity /examples/fruit.csv
+}
+# On another processor an emulator runs it, with the C library of Debian's cross compiler.
+try_arm64() {
+  local root="$roots/empty" run=()
+  [[ "$(uname -m)" == aarch64 ]] || run=(qemu-aarch64-static -L /usr/aarch64-linux-gnu)
+  rm -rf "$root"
+  mkdir -p "$root"
+  tar -xzf "$1" -C "$root" --strip-components=1
+  cd "$root"
+  "${run[@]}" ./loom "${story[@]}" | grep -q .
+  "${run[@]}" ./loom train examples/fruit.csv --target fruit --epochs 5 -o fruit.entity
+  "${run[@]}" ./loom eval fruit.entity examples/fruit.csv
 }
 try_program() {
   fresh "$2"
@@ -152,6 +164,12 @@ JS
 released() {
   find "$files" -maxdepth 1 -name "$1" 2>/dev/null | sort | head -n 1
 }
+# alone PART PATTERN: a file that needs no system.
+alone() {
+  local file
+  file="$(released "$2")"
+  if [[ -n "$file" ]]; then passes "$1" "try_$1" "$file"; else skip "$1: scripts/release.sh has not made it"; fi
+}
 # in_systems PART PATTERN SUITE...
 in_systems() {
   local part="$1" file suite
@@ -174,16 +192,13 @@ if [[ "$(id -u)" != 0 ]] || ! have debootstrap; then
 fi
 for part in ${parts[@]+"${parts[@]}"}; do
   case "$part" in
-    static)
-      file="$(released 'loom-*-linux-x86_64-static.tar.gz')"
-      if [[ -n "$file" ]]; then passes static try_static "$file"; else skip "static: scripts/release.sh has not made it"; fi ;;
+    static) alone static 'loom-*-linux-x86_64-static.tar.gz' ;;
+    arm64) alone arm64 'loom-*-linux-aarch64.tar.gz' ;;
     program) in_systems program 'loom-*-linux-x86_64.tar.gz' bullseye bookworm noble ;;
     wheel) in_systems wheel 'loom_engine-*-manylinux_2_28_x86_64.whl' bullseye bookworm noble ;;
     deb) in_systems deb 'loom_*_amd64.deb' bullseye bookworm noble ;;
     image) in_systems image 'loom_*_amd64.deb' bookworm ;;
-    npm)
-      file="$(released 'loom-engine-loom-*.tgz')"
-      if [[ -n "$file" ]]; then passes npm try_npm "$file"; else skip "npm: scripts/release.sh has not made it"; fi ;;
+    npm) alone npm 'loom-engine-loom-*.tgz' ;;
   esac
 done
 rm -rf "${roots:?}/fresh" "${roots:?}/empty" "${roots:?}/npm"
