@@ -55,6 +55,7 @@ def main():
     save(state(), "torch_archive.pt")
     save({"f8": values(4, torch.float32).to(torch.float8_e4m3fn)}, "torch_f8.pt")
     save(state(), "torch_stream.bin", _use_new_zipfile_serialization=False)
+    save(state(), "torch_stream4.bin", _use_new_zipfile_serialization=False, pickle_protocol=4)
     save(
         {"model": {"fc.weight": values(4, torch.float32)}, "epoch": 3, "rates": [0.1, None],
          "optimizer": {"state": {0: {"step": torch.tensor(2.0)}}}},

@@ -18,8 +18,9 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr size_t kMaxNesting = 8;
+constexpr size_t kHead = 4096;  // bytes that tell the kind of a file
 // The first pickle of the older stream: the number 0x1950a86a20f9469cfc6c.
-constexpr std::string_view kStream = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv;
+constexpr std::string_view kNumber = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv;
 
 struct NamedType {
   std::string_view name;  // in "torch NAMEStorage", or of a dtype
@@ -47,6 +48,20 @@ constexpr NamedType kDtypes[] = {{"float8_e4m3fn", SafeDType::f8_e4m3},
                                  {"int8", SafeDType::i8},
                                  {"uint8", SafeDType::u8},
                                  {"bool", SafeDType::boolean}};
+
+// The size of that pickle at the beginning of `text`, or 0. It begins with the protocol, and since
+// protocol 4 with the length of a frame.
+size_t stream_head(std::string_view text) {
+  constexpr size_t kProtocol = 2, kFrame = 9;
+  if (text.size() < kProtocol || text[0] != '\x80' || text[1] < 2 || text[1] > 5) return 0;
+  const bool framed = text.size() > kProtocol && text[kProtocol] == '\x95';
+  const size_t at = kProtocol + (framed ? kFrame : 0);
+  return text.size() >= at && text.substr(at).starts_with(kNumber) ? at + kNumber.size() : 0;
+}
+
+std::string_view text_of(std::span<const std::byte> bytes, size_t limit) {
+  return {reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), limit)};
+}
 
 std::optional<SafeDType> type_of(std::span<const NamedType> rows, std::string_view name) {
   for (const NamedType& row : rows)
@@ -155,9 +170,8 @@ Status TorchReader::read_archive() {
   }
   if (const auto order = member("byteorder"); order.ok()) {
     LOOM_ASSIGN(const Storage text, member_bytes(**order));
-    const std::string_view word(reinterpret_cast<const char*>(text.bytes.data()),
-                                text.bytes.size());
-    if (word != "little") return unsupported("is of a big-endian machine", where_);
+    if (text_of(text.bytes, kHead) != "little")
+      return unsupported("is of a big-endian machine", where_);
   }
   LOOM_ASSIGN(const ZipEntry* entry, member("data.pkl"));
   LOOM_ASSIGN(const Storage data, member_bytes(*entry));
@@ -180,7 +194,7 @@ Result<Pickle> TorchReader::next_pickle(size_t& at) const {
 // Three pickles about the machine, one of the object, one of the keys of storages, and the
 // storages.
 Status TorchReader::read_stream() {
-  size_t at = kStream.size();
+  size_t at = stream_head(text_of(bytes_, kHead));
   LOOM_ASSIGN([[maybe_unused]] const Pickle version, next_pickle(at));
   LOOM_ASSIGN(const Pickle system, next_pickle(at));
   const PickleValue& about = system.root();
@@ -356,9 +370,8 @@ Status TorchReader::locate(const Storage& storage, const Pickle& pickle, const P
 }  // namespace
 
 bool is_torch_file(std::span<const std::byte> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
-                              std::min<size_t>(bytes.size(), 4096));
-  if (text.starts_with(kStream)) return true;
+  const std::string_view text = text_of(bytes, kHead);
+  if (stream_head(text) > 0) return true;
   constexpr size_t kName = 30;  // offset of the name of the first member
   if (!text.starts_with("PK\x03\x04") || text.size() < kName) return false;
   const size_t length = static_cast<unsigned char>(text[26]) |
