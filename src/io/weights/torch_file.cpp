@@ -20,7 +20,7 @@ using namespace std::string_view_literals;
 constexpr size_t kMaxNesting = 8;
 constexpr size_t kHead = 4096;  // bytes that tell the kind of a file
 // The first pickle of the older stream: the number 0x1950a86a20f9469cfc6c.
-constexpr std::string_view kNumber = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv;
+constexpr std::string_view kStreamPickle = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv;
 
 struct NamedType {
   std::string_view name;  // in "torch NAMEStorage", or of a dtype
@@ -56,7 +56,8 @@ size_t stream_head(std::string_view text) {
   if (text.size() < kProtocol || text[0] != '\x80' || text[1] < 2 || text[1] > 5) return 0;
   const bool framed = text.size() > kProtocol && text[kProtocol] == '\x95';
   const size_t at = kProtocol + (framed ? kFrame : 0);
-  return text.size() >= at && text.substr(at).starts_with(kNumber) ? at + kNumber.size() : 0;
+  return text.size() >= at && text.substr(at).starts_with(kStreamPickle) ? at + kStreamPickle.size()
+                                                                         : 0;
 }
 
 std::string_view text_of(std::span<const std::byte> bytes, size_t limit) {
