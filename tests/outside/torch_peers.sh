@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The checks of language models and files beside PyTorch and transformers: CHECK_check.py. PyTorch is large, so
+# they need a Python that has both: LOOM_EMBED_PYTHON or python3. Otherwise they are skipped. The last line counts.
+#   tests/outside/torch_peers.sh CHECK [PRESET] [--whole]
+#   CHECK: folder, families, experts, positions or torch_files; without --whole, a sample of it
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+cd "$LOOM_ROOT"
+
+check="${1:-}" preset="${2:-dev}" size="${3:-}"
+with=(--runner "build/$preset/tests/model_runner")
+case "$check$size" in
+  folder) with+=(--only LlamaForCausalLM) ;;
+  families) with+=(--configs 1 --classes GraniteForCausalLM FalconForCausalLM Glm4ForCausalLM
+    Gemma3ForConditionalGeneration) ;;
+  families--whole) with+=(--configs 30) ;;
+  experts) with+=(--count 1) ;;
+  positions) with+=(--cases 1) ;;
+  positions--whole) with+=(--cases 40) ;;
+  torch_files) with=(--loom "build/$preset/cli/loom" --cases 10) ;;
+  torch_files--whole) with=(--loom "build/$preset/cli/loom" --cases 2000) ;;
+  folder--whole|experts--whole) ;;
+  *) die "unknown check '$check$size'; see the head of ${BASH_SOURCE[0]}" ;;
+esac
+python="${LOOM_EMBED_PYTHON:-python3}"
+"$python" -c 'import torch, transformers' 2>/dev/null || {
+  say "skipped: $python has no torch and transformers; LOOM_EMBED_PYTHON names one that has"
+  printf '0 passed, 0 failed, 1 skipped\n'
+  exit 0
+}
+exec "$python" -W ignore "tests/outside/${check}_check.py" "${with[@]}"
