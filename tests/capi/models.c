@@ -326,6 +326,14 @@ void test_models(void) {
   CHECK_OK(loom_model_load(NULL, path, &options, &model));
   CHECK(tensors > 0);
   loom_model_free(model);
+  options.rope_scaling = "twice";
+  CHECK_FAILS(loom_model_load(NULL, path, &options, &model), LOOM_INVALID_ARGUMENT, "linear:F");
+  options.rope_scaling = "linear:4";
+  options.chat_template = "{% if %}";
+  CHECK_FAILS(loom_model_load(NULL, path, &options, &model), LOOM_INVALID_ARGUMENT, "template");
+  options.chat_template = "{{ messages[0].content }}";
+  CHECK_OK(loom_model_load(NULL, path, &options, &model));
+  loom_model_free(model);
   CHECK_OK(loom_model_load(NULL, path, NULL, &model));
   test_tokens(model);
   test_streaming(model);

@@ -164,6 +164,9 @@ TEST(ServeVerb, EveryMistakeIsOneLine) {
        "loom: " + empty + ": no key is in it; put one on each line\n"},
       {kServedModel + " --quiet --port 0 --context 4000", 2,
        "loom: a context of 4000 positions was asked for; this model was made for 512\n"},
+      {kServedModel + " --quiet --port 0 --rope-scaling twice", 2,
+       "loom: rope scaling 'twice' is not known; use none, linear:F, dynamic:F or yarn:F with F "
+       "above 1\n"},
       {kServedModel + " --quiet --port 0 --keep-alive soon", 2,
        "loom: --keep-alive must be seconds or a time like \"5m\"; got \"soon\"\n"},
       {kServedModel + " --port 70000", 2, ""},

@@ -78,6 +78,16 @@ class WhatIsPulled(HubTest):
         path = Path(self.good(self.pull("hf:org/name:BF16")).strip())
         self.assertEqual(len(list(path.parent.glob("*.gguf"))), 2)
 
+    def test_weights_of_pytorch_are_taken_if_there_are_no_others(self):
+        shards = {f"pytorch_model-0000{i}-of-00002.bin": b"part" for i in (1, 2)}
+        index = {"pytorch_model.bin.index.json": b"{}", "config.json": b"{}"}
+        self.mirror.add("org/old", {**shards, **index, "training_args.bin": b"no", "a.txt": b"no"})
+        folder = Path(self.good(self.pull("hf:org/old")).strip())
+        names = {path.name for path in folder.iterdir()}
+        self.assertEqual(names, {*shards, *index})
+        self.mirror.add("org/both", {"m-Q4_0.gguf": b"g", "pytorch_model.bin": b"t"})
+        self.assertEqual(Path(self.good(self.pull("hf:org/both")).strip()).name, "m-Q4_0.gguf")
+
     def test_without_q4_k_m_the_nearest_size_that_can_be_read_is_chosen(self):
         cases = [
             (["Q8_0", "Q5_K_M", "IQ4_XS", "F16"], "Q5_K_M"),

@@ -57,6 +57,7 @@ void expect_state(const SafeTensors& file) {
       {"rows", SafeDType::f32, {2, 4}, expected(4, 8, false)},
       {"scalar", SafeDType::f32, {}, {3.5f}},
       {"empty", SafeDType::f32, {0, 3}, {}},
+      {"empty_view", SafeDType::f32, {2, 2, 0}, {}},
       {"parameter", SafeDType::f32, {2}, expected(0, 2, false)},
   };
   EXPECT_EQ(file.tensors().size(), std::size(rows));

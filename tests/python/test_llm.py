@@ -200,6 +200,26 @@ class Stories(unittest.TestCase):
             self.assertEqual(self.llm.detokenize(ids), text)
 
 
+class Loading(unittest.TestCase):
+    def test_a_scaling_of_positions_changes_the_text(self):
+        texts = [
+            loom.LLM(STORIES, rope_scaling=scaling).generate(PROMPT, max_tokens=20)
+            for scaling in (None, "none", "linear:4", "yarn:4")
+        ]
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(len(set(texts)), 3)
+        with self.assertRaisesRegex(ValueError, "'twice' is not known; use none, linear:F"):
+            loom.LLM(STORIES, rope_scaling="twice")
+
+    def test_a_template_replaces_that_of_the_file(self):
+        llm = loom.LLM(STORIES, chat_template="Once upon a time{{ messages[0].content }}")
+        said = llm.chat([{"role": "user", "content": ","}], max_tokens=15)
+        plain = loom.LLM(STORIES).generate("Once upon a time,", max_tokens=15)
+        self.assertEqual(str(said), str(plain))
+        with self.assertRaisesRegex(ValueError, "template"):
+            loom.LLM(STORIES, chat_template="{% if %}")
+
+
 class Tokenizers(unittest.TestCase):
     def test_a_tokenizer_alone_gives_the_ids_of_its_model(self):
         with open(STORIES, "rb") as file:

@@ -37,6 +37,7 @@ def state():
         rows=shared[1:],
         scalar=torch.tensor(3.5),
         empty=torch.zeros(0, 3),
+        empty_view=torch.zeros(3, 2, 0)[1:],
         parameter=torch.nn.Parameter(values(2, torch.float32)),
     )
 

@@ -8,6 +8,7 @@
 #ifndef LOOM_WITHOUT_ARRAYS
 #include "convert/unpacker.hpp"
 #include "formats/universal/infer.hpp"
+#include "io/weights/torch_file.hpp"
 #include "train_io/weights/training_parts.hpp"
 #include "train_io/weights/weights_source.hpp"
 #endif
@@ -83,7 +84,8 @@ Result<OpenedModel> open_safetensors(const Probe& file) {
   const Result<WeightsFile> weights = open_weights(path);
   if (!weights.ok()) {
     if (weights.error().code != Code::bad_file) return weights.error();
-    if (path.name().ends_with(".safetensors")) return weights.error();
+    const bool named = path.name().ends_with(".safetensors");
+    if (named || is_torch_file(file.bytes)) return weights.error();
     return bad_file(
         "is not a model that can be opened: neither .entity, GGUF, ONNX (by its name), a "
         "description nor safetensors; export the model to one of these",

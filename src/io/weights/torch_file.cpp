@@ -359,9 +359,10 @@ Status TorchReader::locate(const Storage& storage, const Pickle& pickle, const P
   }
   const uint64_t width = safe_dtype_bits(tensor.dtype) / 8;
   uint64_t begin = 0, size = 0;
-  const bool fits = checked_mul(static_cast<uint64_t>(first.integer), width, begin) &&
-                    checked_mul(count, width, size) && begin <= storage.bytes.size() &&
-                    size <= storage.bytes.size() - begin;
+  // The offset of an empty view may be beyond its storage.
+  const auto start = static_cast<uint64_t>(count > 0 ? first.integer : 0);
+  const bool fits = checked_mul(start, width, begin) && checked_mul(count, width, size) &&
+                    begin <= storage.bytes.size() && size <= storage.bytes.size() - begin;
   if (!fits) return fail("is larger than its storage; copy or download the file again");
   tensor.data = storage.bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
   tensor.file_offset = storage.offset + begin;
