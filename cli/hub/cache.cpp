@@ -145,13 +145,16 @@ int64_t PulledModel::bytes() const {
 }
 
 bool PulledModel::is_folder_model() const {
-  return std::any_of(files.begin(), files.end(), [](const HubFile& file) {
-    return file.path.ends_with(".safetensors") && file.path.find('/') == std::string::npos;
-  });
+  return std::any_of(files.begin(), files.end(),
+                     [](const HubFile& file) { return is_folder_weights(file.path); });
 }
 
 std::string PulledModel::kind() const {
-  if (is_folder_model()) return "safetensors";
+  if (is_folder_model()) {
+    const bool torch = std::any_of(files.begin(), files.end(),
+                                   [](const HubFile& file) { return is_torch_weights(file.path); });
+    return torch ? "pytorch" : "safetensors";
+  }
   std::set<std::string> words;
   bool gguf = false;
   for (const HubFile& file : files) {

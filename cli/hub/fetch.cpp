@@ -283,8 +283,7 @@ Result<FetchReport> fetch_model(const HubCache& cache, const HubName& name,
   report.bytes = bytes_of(files);
   report.loaded = all.loaded;
   report.path = cache.snapshot_path(name.repo, listing.commit);
-  if (files.front().path.find(".safetensors") == std::string::npos)
-    report.path += "/" + files.front().path;
+  if (!is_folder_weights(files.front().path)) report.path += "/" + files.front().path;
   return report;
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 bool looks_like_path(const std::string& text) {
   static constexpr std::string_view kEndings[] = {
-      ".entity", ".gguf", ".json", ".onnx", ".npz", ".npy",    ".safetensors",
-      ".csv",    ".txt",  ".bin",  ".lm",   ".xml", ".tflite", ".modelfile"};
+      ".entity", ".gguf", ".json", ".onnx", ".npz", ".npy", ".safetensors", ".csv",
+      ".txt",    ".bin",  ".pt",   ".pth",  ".lm",  ".xml", ".tflite",      ".modelfile"};
   const std::string_view name = std::string_view(text).substr(0, text.find(':'));
   if (name.empty() || name.front() == '/' || name.front() == '.' || name.back() == '/') return true;
   if (std::count(name.begin(), name.end(), '/') > 1) return true;

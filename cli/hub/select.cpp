@@ -42,14 +42,6 @@ bool is_main_weights(std::string_view path) {
   return stem == "model" || (stem.starts_with("model-") && part_number_at(stem) == 5);
 }
 
-// The same of torch.save, for repositories without the other.
-bool is_torch_weights(std::string_view path) {
-  if (!at_top(path) || !path.ends_with(".bin")) return false;
-  const std::string_view stem = without_ending(path);
-  return stem == "pytorch_model" ||
-         (stem.starts_with("pytorch_model-") && part_number_at(stem) == 13);
-}
-
 bool is_beside_weights(std::string_view path) {
   static constexpr std::string_view kNames[] = {"merges.txt", "vocab.txt", "tokenizer.model",
                                                 "chat_template.jinja"};
@@ -174,6 +166,17 @@ Result<Selection> whole_model(const std::vector<HubFile>& all, const HubName& na
 }
 
 }  // namespace
+
+bool is_torch_weights(std::string_view path) {
+  if (!at_top(path) || !path.ends_with(".bin")) return false;
+  const std::string_view stem = without_ending(path);
+  return stem == "pytorch_model" ||
+         (stem.starts_with("pytorch_model-") && part_number_at(stem) == 13);
+}
+
+bool is_folder_weights(std::string_view path) {
+  return at_top(path) && (path.ends_with(".safetensors") || is_torch_weights(path));
+}
 
 bool is_gguf(std::string_view path) {
   return lower(path).ends_with(".gguf");

@@ -24,7 +24,8 @@ struct Selection {
 };
 
 // Without a file in the name: the safetensors weights with the JSON and tokenizer files; if there
-// are none, the GGUF file of Q4_K_M, or of the readable number type of the nearest size. With one:
+// are none, the GGUF file of Q4_K_M, or of the readable number type of the nearest size; if there
+// are none, pytorch_model.bin in place of the safetensors weights. With one:
 // that file, or all parts of the GGUF file of that quantization. Errors: not_found and
 // invalid_argument, which list the files.
 Result<Selection> select_files(const std::vector<HubFile>& all, const HubName& name);
@@ -37,5 +38,9 @@ std::string quantisation_of(std::string_view path);
 std::string gguf_group(std::string_view path);
 
 bool is_gguf(std::string_view path);
+// Weights of torch.save: pytorch_model.bin or a shard of it.
+bool is_torch_weights(std::string_view path);
+// Weights that are loaded with the other files of their folder.
+bool is_folder_weights(std::string_view path);
 
 }  // namespace loom::cli
