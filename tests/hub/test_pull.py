@@ -85,7 +85,7 @@ class WhatIsPulled(HubTest):
         folder = Path(self.good(self.pull("hf:org/old")).strip())
         names = {path.name for path in folder.iterdir()}
         self.assertEqual(names, {*shards, *index})
-        self.assertIn("pytorch", self.good(self.hub("ls")))
+        self.assertIn("pytorch", self.good(self.loom("list")))
         self.mirror.add("org/both", {"m-Q4_0.gguf": b"g", "pytorch_model.bin": b"t"})
         self.assertEqual(Path(self.good(self.pull("hf:org/both")).strip()).name, "m-Q4_0.gguf")
 
