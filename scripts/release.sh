@@ -15,7 +15,7 @@ usage() {
 
 parts=(wheel-manylinux-x86_64 wheel-manylinux-aarch64 wheel-musllinux wheel-macos-arm64 wheel-macos-x86_64 sdist
   source npm program program-aarch64 program-musl program-macos deb checksums)
-# Windows is no part of a release yet: docs/release.md.
+# Windows is not a part of a release yet: docs/release.md.
 known=("${parts[@]}" wheel-windows program-windows)
 case "${1:-}" in
   "") ;;

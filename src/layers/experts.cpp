@@ -1,11 +1,11 @@
 // Experts: a sparse mixture of gated MLPs (Shazeer et al., "Outrageously large neural networks",
 // 2017; Fedus et al., "Switch transformers", 2021; DeepSeek-AI, "DeepSeek-V3", 2024).
 // docs/decisions/0116 has the design.
-//   s = softmax(Wr x + br) or sigmoid(Wr x + br); the chosen experts have the largest s +
-//   choice_bias. w = s of the chosen ones, divided by their sum if they are normalized, times the
-//   scale. y = sum of w_e Wd_e (act(Wg_e x + bg_e) * (Wu_e x + bu_e)) + bd_e) over the chosen
-//   experts, the
-//       largest s + choice_bias first, then the shared expert.
+//   s = softmax(Wr x + br) or sigmoid(Wr x + br)
+//   w = s of the chosen experts, divided by their sum if they are normalized, times the scale
+//   y = sum of w_e (Wd_e (act(Wg_e x + bg_e) * (Wu_e x + bu_e)) + bd_e) over the chosen experts
+// The experts with the largest s + choice_bias are chosen. The sum has them in this order, then the
+// shared expert.
 // expert_gate, expert_up [experts inner, width] and expert_down [experts width, inner] have the
 // matrices of the experts as runs of rows. A row of y depends on the same row of x alone, with the
 // same bits in any batch.
@@ -85,11 +85,19 @@ Status check_groups(const LayerConfig& c) {
   return {};
 }
 
+Status check_score(const LayerConfig& c) {
+  const std::string_view score = c.text(kScore);
+  if (score == "softmax" || score == "sigmoid") return {};
+  return invalid(
+      cat("Experts: unknown score '", printable(score), "'; known are softmax, sigmoid"));
+}
+
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   if (in.rank() == 0 || in.last() != c.integer(kWidth)) {
     return invalid(cat("Experts: input ", in.str(), " must end in ", c.integer(kWidth)));
   }
   LOOM_TRY(parse_activation(c.text(kActivation)));
+  LOOM_TRY(check_score(c));
   LOOM_TRY(check_groups(c));
   return in;
 }

@@ -82,5 +82,31 @@ TEST_P(Examples, RefuseAnInputOfAnotherWidthInOneLine) {
   EXPECT_EQ(network.error().message.find('\n'), std::string::npos) << network.error().message;
 }
 
+// The layers of a kind, with their children.
+void find_layers(std::vector<LayerConfig>& layers, LayerKind kind, std::vector<LayerConfig*>& out) {
+  for (LayerConfig& layer : layers) {
+    if (layer.def->kind == kind) out.push_back(&layer);
+    find_layers(layer.children, kind, out);
+  }
+}
+
+// A text with a default is a word of a list. Names are empty by default.
+TEST_P(Examples, RefuseAnUnknownWordInEveryField) {
+  const std::span<const FieldDesc> fields = GetParam()->fields;
+  for (size_t field = 0; field < fields.size(); ++field) {
+    if (fields[field].type != FieldType::text || fields[field].default_text.empty()) continue;
+    const LayerExample example = GetParam()->example();
+    Result<std::vector<LayerConfig>> layers = make_layers(example.layers);
+    ASSERT_TRUE(layers.ok()) << layers.error().str();
+    std::vector<LayerConfig*> same_kind;
+    find_layers(*layers, GetParam()->kind, same_kind);
+    for (LayerConfig* layer : same_kind) layer->set_text(static_cast<int>(field), "zzz");
+    const Result<NetworkSpec> row = build_row(std::move(*layers), example.input);
+    ASSERT_FALSE(row.ok()) << fields[field].name;
+    EXPECT_NE(row.error().message.find("zzz"), std::string::npos)
+        << fields[field].name << ": " << row.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace loom::core::test

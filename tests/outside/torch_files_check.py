@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Random files of torch.save, beside the same tensors as safetensors.
 
-Each case has random names, nesting, types, shapes, views, shared storages and parameters, in one of
-the two containers and with one of the protocols of pickle. `loom diff` must find all tensors equal,
+Each case has random names, nesting, types, shapes, views, shared storages and parameters. It has
+one of the two containers and one of the protocols of pickle. `loom diff` must find all tensors equal,
 and one differing tensor after a single value was changed. A tensor that is not in row-major order,
 and an object that is not a tensor, must be refused by name.
 

@@ -8,6 +8,7 @@
 #include "layers/core/field_tables.hpp"
 #include "layers/core/fields.hpp"
 #include "layers/core/graph_maker.hpp"
+#include "ops/activation.hpp"
 
 namespace loom::core {
 namespace {
@@ -71,6 +72,7 @@ Result<LayerConfig> direction_of(const LayerConfig& c, LayerKind kind, int64_t i
                        {"initial_state", c.flag(kInitialState)},
                        {"final_state", c.flag(kFinalState)}};
   LOOM_ASSIGN(LayerConfig layer, layer_with(kind, fields));
+  LOOM_TRY(parse_activation(c.text(kActivation)));
   if (kind != LayerKind::rnn) return layer;
   layer.set_text(field_index(layer, "activation"), std::string(c.text(kActivation)));
   return layer;
