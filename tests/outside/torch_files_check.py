@@ -2,8 +2,8 @@
 """Random files of torch.save, beside the same tensors as safetensors.
 
 Each case has random names, nesting, types, shapes, views, shared storages and parameters. It has
-one of the two containers and one of the protocols of pickle. `loom diff` must find all tensors equal,
-and one differing tensor after a single value was changed. A tensor that is not in row-major order,
+one of the two containers and one of the protocols of pickle. `loom diff` must find all tensors
+equal, and one differing tensor after a single value was changed. A tensor that is not in row-major order,
 and an object that is not a tensor, must be refused by name.
 
   torch_files_check.py --loom build/dev/cli/loom [--cases N] [--seed N]
@@ -144,7 +144,8 @@ def refused_case(loom, rng, folder):
     path = os.path.join(folder, "a.pt")
     state, _ = random_state(rng)
     if rng.random() < 0.5:
-        state["columns"] = values([rng.randrange(2, 5), rng.randrange(2, 5)], torch.float32, rng).t()
+        shape = [rng.randrange(2, 5), rng.randrange(2, 5)]
+        state["columns"] = values(shape, torch.float32, rng).t()
         wanted = "columns"
     else:
         state["other"] = Other()
