@@ -3,8 +3,8 @@
 
 Each case has random names, nesting, types, shapes, views, shared storages and parameters. It has
 one of the two containers and one of the protocols of pickle. `loom diff` must find all tensors
-equal, and one differing tensor after a single value was changed. A tensor that is not in row-major order,
-and an object that is not a tensor, must be refused by name.
+equal, and one differing tensor after a single value was changed. A tensor that is not in row-major
+order, and an object that is not a tensor, must be refused by name.
 
   torch_files_check.py --loom build/dev/cli/loom [--cases N] [--seed N]
 
