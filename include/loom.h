@@ -450,6 +450,25 @@ typedef struct loom_prove_options {
 #define LOOM_PROVE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_prove_options), 0, 0, 0, 0}
 
+/* Small matrices that are trained in place of weights. Texts are borrowed during the call. */
+typedef struct loom_adapter_options {
+  uint32_t struct_size; /* sizeof(loom_adapter_options), which the caller sets */
+  const char *const *weights; /* [weights_count] */
+  int64_t weights_count;
+  const char *name; /* Name of the adapter: letters, digits, - and _. */
+  int32_t has_rank; /* 1: `rank` counts */
+  int64_t rank; /* Rows of A and columns of B; 1 to 65536. Unset: 8. */
+  int32_t has_alpha; /* 1: `alpha` counts */
+  double alpha; /* The product is multiplied by alpha / rank. Unset: 16. */
+  int32_t rank_stabilized; /* It is multiplied by alpha / sqrt(rank) instead (rsLoRA). */
+  /* Probability that training leaves out a value of the input of A; from 0, below 1. */
+  double dropout;
+  int32_t has_seed; /* 1: `seed` counts */
+  uint64_t seed; /* Seed of A; B is zero. Unset: 1. */
+} loom_adapter_options;
+#define LOOM_ADAPTER_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_adapter_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
 /* Names of the layer kinds, one a line. `*out` is transferred: free it with loom_free(). */
 LOOM_EXPORT loom_status loom_layer_types(char **out);
 
@@ -526,6 +545,17 @@ LOOM_EXPORT loom_status loom_network_parameter(const loom_network *network, cons
  * thread at a time. */
 LOOM_EXPORT loom_status loom_network_set_parameter(loom_network *network, const char *name,
     const loom_tensor *values);
+
+/* A copy with an adapter on every weight that the patterns select. Those weights are frozen, and
+ * outputs are the same until it is trained. `*out` is transferred. Errors: invalid_argument (no
+ * such weight, a second adapter of the name). */
+LOOM_EXPORT loom_status loom_network_with_adapter(const loom_network *network,
+    const loom_adapter_options *options, loom_network **out);
+
+/* A copy whose adapters were added to their weights. `*out` is transferred. Errors:
+ * invalid_argument (no adapters, a weight that several layers share, a sum that is not finite). */
+LOOM_EXPORT loom_status loom_network_merge_adapters(const loom_network *network,
+    loom_network **out);
 
 /* Inputs [n, ...] to float32 outputs [n, ...]. `*out` is transferred. Makes a session for this
  * call; for many calls make one. */
@@ -3018,6 +3048,9 @@ typedef struct loom_api {
       char **out);
   loom_status (*network_proof)(const loom_network *network, char **out);
   loom_status (*network_verify_proof)(const loom_network *network, char **out);
+  loom_status (*network_with_adapter)(const loom_network *network,
+      const loom_adapter_options *options, loom_network **out);
+  loom_status (*network_merge_adapters)(const loom_network *network, loom_network **out);
   loom_status (*session_set_lengths)(loom_session *session, const int64_t *lengths, int64_t count);
   loom_status (*session_state_count)(loom_session *session, int64_t *out);
   loom_status (*session_state)(loom_session *session, int64_t index, loom_array **out);

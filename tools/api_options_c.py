@@ -103,7 +103,7 @@ def _read(name: str, at: str, option: Option, fields: dict[str, str],
     if option.type == "text" and option.optional:
         return [f"  if ({value} != nullptr) {to} = {value};"]
     if option.type in ("text", "path"):
-        return [f'  {to} = text_or({value}, "");']
+        return [f'  {to} = text_or({value}, "{option.default or ""}");']
     if option.type == "bool":
         test = f"if (from.has_{field_} != 0) " if option.optional else ""
         return [f"  {test}{to} = {value} {'==' if opposite else '!='} 0;"]

@@ -1056,6 +1056,43 @@ namespace Loom
         }
     }
 
+    /// <summary>Small matrices that are trained in place of weights. Texts are borrowed during the
+    /// call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CAdapterOptions
+    {
+        public uint struct_size;
+        /// <summary>[weights_count]</summary>
+        public IntPtr weights;
+        public long weights_count;
+        /// <summary>Name of the adapter: letters, digits, - and _.</summary>
+        public IntPtr name;
+        /// <summary>1: `rank` counts</summary>
+        public int has_rank;
+        /// <summary>Rows of A and columns of B; 1 to 65536. Unset: 8.</summary>
+        public long rank;
+        /// <summary>1: `alpha` counts</summary>
+        public int has_alpha;
+        /// <summary>The product is multiplied by alpha / rank. Unset: 16.</summary>
+        public double alpha;
+        /// <summary>It is multiplied by alpha / sqrt(rank) instead (rsLoRA).</summary>
+        public int rank_stabilized;
+        /// <summary>Probability that training leaves out a value of the input of A; from 0, below
+        /// 1.</summary>
+        public double dropout;
+        /// <summary>1: `seed` counts</summary>
+        public int has_seed;
+        /// <summary>Seed of A; B is zero. Unset: 1.</summary>
+        public ulong seed;
+
+        public static CAdapterOptions Sized()
+        {
+            CAdapterOptions made = default(CAdapterOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CAdapterOptions));
+            return made;
+        }
+    }
+
     /// <summary>How a file is read. Texts are borrowed during the call.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CDatasetOptions
@@ -2895,6 +2932,22 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_network_set_parameter(
             NetworkHandle network, IntPtr name, IntPtr values
+        );
+
+        /// <summary>A copy with an adapter on every weight that the patterns select. Those weights
+        /// are frozen, and outputs are the same until it is trained. `*out` is transferred. Errors:
+        /// invalid_argument (no such weight, a second adapter of the name).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_with_adapter(
+            NetworkHandle network, ref CAdapterOptions options, out NetworkHandle @out
+        );
+
+        /// <summary>A copy whose adapters were added to their weights. `*out` is transferred.
+        /// Errors: invalid_argument (no adapters, a weight that several layers share, a sum that is
+        /// not finite).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_merge_adapters(
+            NetworkHandle network, out NetworkHandle @out
         );
 
         /// <summary>Inputs [n, ...] to float32 outputs [n, ...]. `*out` is transferred. Makes a

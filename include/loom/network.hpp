@@ -27,6 +27,7 @@
 namespace loom {
 
 class Session;
+struct AdapterOptions;
 struct SessionOptions;
 
 // A location in the grid. Cells run by z, then y, then x, then l, ascending.
@@ -196,6 +197,15 @@ class LOOM_API Network {
   Result<Tensor> parameter(std::string_view name) const;
   // Packs and sets new values. Errors: not_found, invalid_argument (another shape).
   Status set_parameter(std::string_view name, const Tensor& values);
+
+  // A copy with an adapter on every weight that options.weights selects (docs/network.md). These
+  // weights are frozen, so training changes the adapter; outputs are the same until then. Errors:
+  // invalid_argument: no such weight, a second adapter of the name.
+  Result<Network> with_adapter(const AdapterOptions& options) const;
+  // A copy whose adapters were added to their weights, each rounded once to its number type.
+  // Errors: invalid_argument: no adapters, a weight that several layers share, a sum that is not
+  // finite.
+  Result<Network> merge_adapters() const;
 
   // Takes all memory that a run needs. Errors: invalid_argument, out_of_memory.
   Result<Session> session(const SessionOptions& options) const;

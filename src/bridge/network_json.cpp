@@ -46,6 +46,7 @@ class Reader {
   Status cells(const JsonValue& value, GridSpec& into) const;
   Status cell(const JsonValue& value, const std::string& path, GridSpec& into) const;
   Result<Link> link(const JsonValue& value, const std::string& path) const;
+  Result<AdapterSpec> adapter(const JsonValue& value, const std::string& path) const;
   Result<const LayerDef*> layer_type(const JsonValue& value, const std::string& path) const;
   Result<LayerConfig> layer(const JsonValue& value, const std::string& path, Role role) const;
   Result<LayerConfig> graph(const JsonValue& value, const std::string& path, Role role) const;
@@ -170,7 +171,7 @@ bool is_place_key(std::string_view key, Role role) {
   switch (role) {
     case Role::cell:
       return key == "at" || key == "dtype" || key == "shared_with" || key == "link" ||
-             key == "frozen";
+             key == "frozen" || key == "adapters";
     case Role::node: return key == "name" || key == "from" || key == "shared_with";
     case Role::child: break;
   }
@@ -328,6 +329,30 @@ Result<Link> Reader::link(const JsonValue& value, const std::string& path) const
   return link;
 }
 
+Result<AdapterSpec> Reader::adapter(const JsonValue& value, const std::string& path) const {
+  if (!value.is_object()) return expected(value, path, "an object");
+  AdapterSpec spec;
+  for (const auto& [key, item] : value.members()) {
+    const std::string here = cat(path, ".", printable(key));
+    if (key == "weights") {
+      LOOM_ASSIGN(spec.weights, names(item, here));
+    } else if (key == "name") {
+      if (!item.is_string()) return expected(item, here, "a name");
+      spec.name = item.text();
+    } else if (key == "rank") {
+      if (!item.is_number()) return expected(item, here, "a number");
+      LOOM_ASSIGN(spec.rank, item.as_int(here));
+    } else if (key == "scale" || key == "dropout") {
+      if (!item.is_number()) return expected(item, here, "a number");
+      LOOM_ASSIGN((key == "scale" ? spec.scale : spec.dropout), item.as_double(here));
+    } else {
+      return bad(item, here, "unknown key; an adapter has weights, name, rank, scale, dropout");
+    }
+  }
+  LOOM_TRY(member(value, path, "weights"));
+  return spec;
+}
+
 Status Reader::cell(const JsonValue& value, const std::string& path, GridSpec& into) const {
   Cell cell;
   LOOM_ASSIGN(cell.layer, layer(value, path, Role::cell));
@@ -347,6 +372,14 @@ Status Reader::cell(const JsonValue& value, const std::string& path, GridSpec& i
   }
   if (const JsonValue* frozen = value.find("frozen")) {
     LOOM_ASSIGN(cell.frozen, names(*frozen, path + ".frozen"));
+  }
+  if (const JsonValue* adapters = value.find("adapters")) {
+    if (!adapters->is_array()) return expected(*adapters, path + ".adapters", "a list of adapters");
+    for (size_t i = 0; i < adapters->elements().size(); ++i) {
+      LOOM_ASSIGN(AdapterSpec spec,
+                  adapter(adapters->elements()[i], item_path(path + ".adapters", i)));
+      cell.adapters.push_back(std::move(spec));
+    }
   }
   if (into.find(at) != nullptr) {
     return bad(*role, path + ".at", cat("there is a layer at ", at.str(), " already"));

@@ -81,6 +81,20 @@ void add_layer(const LayerConfig& layer, JsonValue& out) {
   out.add("children", std::move(children));
 }
 
+JsonValue adapters_json(const std::vector<AdapterSpec>& adapters) {
+  JsonValue out = JsonValue::array();
+  for (const AdapterSpec& spec : adapters) {
+    JsonValue item = JsonValue::object();
+    item.add("name", JsonValue::string(spec.name));
+    item.add("weights", strings(spec.weights));
+    item.add("rank", JsonValue::integer(spec.rank));
+    item.add("scale", JsonValue::real(spec.scale));
+    item.add("dropout", JsonValue::real(spec.dropout));
+    out.push(std::move(item));
+  }
+  return out;
+}
+
 JsonValue cell_json(const Coord& at, const Cell& cell) {
   JsonValue out = JsonValue::object();
   out.add("at", coord_json(at));
@@ -95,6 +109,7 @@ JsonValue cell_json(const Coord& at, const Cell& cell) {
     out.add("link", std::move(link));
   }
   if (!cell.frozen.empty()) out.add("frozen", strings(cell.frozen));
+  if (!cell.adapters.empty()) out.add("adapters", adapters_json(cell.adapters));
   return out;
 }
 

@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 288,
+      1, 290,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -117,6 +117,8 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_network_prove,
       &loom_network_proof,
       &loom_network_verify_proof,
+      &loom_network_with_adapter,
+      &loom_network_merge_adapters,
       &loom_session_set_lengths,
       &loom_session_state_count,
       &loom_session_state,

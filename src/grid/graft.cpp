@@ -15,6 +15,7 @@ Result<LayerConfig> as_layer(const GridSpec& grid) {
                        : cell->shared_with.has_value() ? "shared weights"
                        : cell->dtype.has_value()       ? "a number type of its own"
                        : !cell->frozen.empty()         ? "frozen parameters"
+                       : !cell->adapters.empty()       ? "adapters"
                                                        : nullptr;
     if (held != nullptr) {
       return invalid(cat("cell ", grid.coord(i).str(), " has ", held,

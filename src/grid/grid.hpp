@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "grid/adapter.hpp"
 #include "layers/core/layer.hpp"
 
 namespace loom::core {
@@ -45,6 +46,9 @@ struct Cell {
   // Parameters that training does not change: names below the cell, "weight" or "2/bias", with *
   // and ? as in matches_pattern(). finalize() refuses a pattern without a match.
   std::vector<std::string> frozen = {};
+  // finalize() refuses one that selects nothing, or a weight twice by one name. Weights with an
+  // adapter are frozen.
+  std::vector<AdapterSpec> adapters = {};
 };
 
 class GridSpec {

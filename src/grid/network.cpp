@@ -52,6 +52,7 @@ bool Network::SpecOrder::operator()(const ParamSpec& a, const ParamSpec& b) cons
   if (a.name != b.name) return a.name < b.name;
   if (a.init != b.init) return a.init < b.init;
   if (a.trained != b.trained) return b.trained;
+  if (a.product != b.product) return b.product;
   if (a.factor != b.factor) return a.factor < b.factor;
   if (!(a.shape == b.shape)) return smaller(a.shape, b.shape);
   return smaller(a.table, b.table);
@@ -214,8 +215,11 @@ Status Network::add_cell(const GridSpec& spec, int64_t index) {
   const size_t first_param = params_.size();
   const Owner* shared = owner.has_value() ? &*owner : nullptr;
   LOOM_ASSIGN(Node node, add_node(cell.layer, at.str(), shared));
+  const size_t own = params_.size();
+  LOOM_TRY(add_adapters(cell, at, node));
   for (size_t i = first_param; i < params_.size(); ++i) {
-    params_[i].dtype = cell.dtype;
+    params_[i].adapter = i >= own;
+    params_[i].dtype = i < own ? cell.dtype : DType::f32;
     params_[i].cell = at;
   }
   for (size_t i = 0; i < node.children.size(); ++i)
@@ -319,6 +323,7 @@ int64_t Network::param_bytes() const {
 
 Status Network::allocate_param(int index, DType dtype, DType vectors) {
   Param& p = param(index);
+  if (p.adapter && dtype != DType::f64) dtype = DType::f32;
   if (p.spec.matrix()) {
     const R16 geometry = r16_geometry(dtype, p.spec.shape[0], p.spec.shape[1]);
     LOOM_ASSIGN(p.memory, weights_.allocate(geometry.bytes()));
@@ -340,11 +345,11 @@ Status Network::load_param(int index, DType dtype, const RowSource& source, Thre
   Param& p = param(index);
   if (!p.spec.matrix()) return source(0, p.spec.shape.count(), p.tensor.f32());
   const int64_t rows = p.spec.shape[0], cols = p.spec.shape[1];
-  const R16 geometry = r16_geometry(dtype, rows, cols);
+  const R16 geometry = r16_geometry(p.tensor.dtype, rows, cols);
   const int64_t step = std::max<int64_t>(16, kLoadValues / std::max<int64_t>(cols, 1) / 16 * 16);
   std::vector<float> values(static_cast<size_t>(std::min(step, rows) * cols));
   TensorRange range;
-  if (scope == ScaleScope::per_tensor || dtype_info(dtype).scale == ScaleRule::e4m3) {
+  if (scope == ScaleScope::per_tensor || dtype_info(p.tensor.dtype).scale == ScaleRule::e4m3) {
     for (int64_t row = 0; row < rows; row += step) {
       const int64_t count = std::min(step, rows - row);
       LOOM_TRY(source(row, count, values.data()));

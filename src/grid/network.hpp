@@ -23,7 +23,8 @@ struct Param {
   Buffer memory;
   Coord cell = {};        // that owns it
   int child = -1;         // of that cell, the child that holds it; -1 means the cell's own layer
-  bool frozen = false;    // by Cell::frozen
+  bool frozen = false;    // by Cell::frozen, or because it has an adapter
+  bool adapter = false;   // a matrix of an adapter, always f32
   int64_t bytes() const;  // size of its tensor, in any memory
 };
 
@@ -34,16 +35,24 @@ struct ParamCounts {
   int64_t constant = 0;  // buffers and constants: no gradient changes them
 };
 
+// An adapter of one weight of a node.
+struct NodeAdapter {
+  size_t weight = 0;                  // index into Node::params
+  int a = 0, b = 0;                   // indices into Network::params()
+  const AdapterSpec* spec = nullptr;  // of the cell
+};
+
 // One layer of the tree; children of containers below it.
 struct Node {
   explicit Node(const LayerConfig& c) : config(c) {}
   const LayerConfig& config;  // in GridNode::cell
   std::vector<Node> children;
-  std::vector<int> params;  // indices into Network::params()
-  int rope = -1;            // index into Network::ropes()
-  int state = -1;           // index into Network::states()
-  int input = -1;           // index into Network::extra_inputs()
-  int id = 0;               // position in the tree: a stream of random numbers
+  std::vector<int> params;  // indices into Network::params(); those of adapters are last
+  std::vector<NodeAdapter> adapters = {};
+  int rope = -1;   // index into Network::ropes()
+  int state = -1;  // index into Network::states()
+  int input = -1;  // index into Network::extra_inputs()
+  int id = 0;      // position in the tree: a stream of random numbers
   bool disabled() const { return config.disabled; }
 };
 
@@ -80,6 +89,7 @@ class Network {
   const std::vector<Shape>& more_outputs() const { return more_outputs_; }
   int nodes() const { return nodes_; }
   bool has_links() const { return has_links_; }
+  bool has_adapters() const;
   // Per cell: whether a feedback link reads its output.
   std::vector<bool> fed_back() const;
   // The shapes of every cell's input and output for another input shape than that of finalize(). A
@@ -138,6 +148,8 @@ class Network {
   Result<Owner> owner_of(const GridSpec& spec, const Cell& cell, const Coord& at) const;
   void mark_child(const Node& node, int child, size_t first);
   Status mark_frozen(const Cell& cell, const Coord& at, size_t first);
+  Status add_adapters(const Cell& cell, const Coord& at, Node& node);
+  Status add_adapter(const AdapterSpec& spec, const std::string& path, size_t weight, Node& node);
   Result<Node> add_node(const LayerConfig& config, const std::string& path, const Owner* owner);
   Result<int> input_for(const InputSpec& spec, const std::string& path);
   Result<int> param_for(const ParamSpec& spec, const std::string& path, const Owner* owner);
@@ -147,6 +159,7 @@ class Network {
     bool operator()(const ParamSpec& a, const ParamSpec& b) const;
   };
   std::set<ParamSpec, SpecOrder> specs_;
+  std::set<std::string> names_;  // of parameters of adapters; their specs view them
   std::vector<Param> params_;
   BufferBlocks weights_;
   std::vector<RopeSpec> ropes_;

@@ -18,6 +18,12 @@ class Walker : public ForwardCall {
   const Tensor& param(size_t i) const override {
     return pass_.network->params()[static_cast<size_t>(node_.params[i])].tensor;
   }
+  Status product(size_t weight, MatmulArgs m) override {
+    m.w = param(weight);
+    if (std::ranges::none_of(node_.adapters, [&](auto& a) { return a.weight == weight; }))
+      return ops().matmul(m);
+    return adapted_product(*this, *pass_.network, node_, weight, m);
+  }
   KvCache cache() override { return (*pass_.caches)[static_cast<size_t>(node_.state)]; }
   Tensor state() override { return (*pass_.states)[static_cast<size_t>(node_.state)]; }
   Result<Tensor> extra_input() const override {

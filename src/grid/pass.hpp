@@ -13,6 +13,10 @@
 
 namespace loom::core {
 
+// Records ForwardCall::product() with the adapters of a weight (grid/adapter.hpp).
+Status adapted_product(ForwardCall& call, const Network& network, const Node& node, size_t weight,
+                       MatmulArgs m);
+
 struct AddedLoss {
   Tensor value;
   float weight = 1.0f;

@@ -15,8 +15,8 @@ using namespace fields::dense;
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   // Rectifiers lose half of the variance; He's rule compensates.
   const bool rectifies = c.text(kActivation).find("relu") != std::string_view::npos;
-  out.push_back(
-      {"weight", Shape{c.integer(kOut), c.integer(kIn)}, rectifies ? Init::he : Init::glorot});
+  out.push_back(product_weight("weight", Shape{c.integer(kOut), c.integer(kIn)},
+                               rectifies ? Init::he : Init::glorot));
   if (c.flag(kBias)) out.push_back({"bias", Shape{c.integer(kOut)}, Init::zeros});
 }
 
@@ -54,13 +54,13 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   MatmulArgs m;
-  m.w = call.param(0);
   m.x = call.x();
-  if (flattens(call.config(), m.x.shape)) m.x = as_matrix(m.x, m.x.shape[0], m.w.cols());
+  if (flattens(call.config(), m.x.shape))
+    m.x = as_matrix(m.x, m.x.shape[0], call.config().integer(kIn));
   if (call.config().flag(kBias)) m.bias = call.param(1);
   m.y = y;
   LOOM_ASSIGN(m.activation, parse_activation(call.config().text(kActivation)));
-  LOOM_TRY(call.ops().matmul(m));
+  LOOM_TRY(call.product(0, m));
   LOOM_ASSIGN(const Tensor scaled, call.scaled(y, static_cast<float>(call.config().real(kScale))));
   return capped(call, scaled);
 }

@@ -49,7 +49,7 @@ ParamSpec expert_matrix(std::string_view name, int64_t experts, int64_t out, int
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   const int64_t width = c.integer(kWidth), inner = c.integer(kInner);
   const int64_t experts = c.integer(kExperts), shared = c.integer(kSharedInner);
-  out.push_back({"router", Shape{experts, width}, Init::glorot});
+  out.push_back(product_weight("router", Shape{experts, width}));
   out.push_back(expert_matrix("expert_gate", experts, inner, width));
   out.push_back(expert_matrix("expert_up", experts, inner, width));
   out.push_back(expert_matrix("expert_down", experts, width, inner));
@@ -61,10 +61,10 @@ void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   if (c.flag(kRouterBias)) out.push_back({"router_bias", Shape{experts}});
   if (c.flag(kChoiceBias)) out.push_back({"choice_bias", Shape{experts}, Init::zeros, false});
   if (shared == 0) return;
-  out.push_back({"shared_gate", Shape{shared, width}, Init::glorot});
-  out.push_back({"shared_up", Shape{shared, width}, Init::glorot});
-  out.push_back({"shared_down", Shape{width, shared}, Init::glorot});
-  if (c.flag(kSharedGate)) out.push_back({"shared_router", Shape{1, width}, Init::glorot});
+  out.push_back(product_weight("shared_gate", Shape{shared, width}));
+  out.push_back(product_weight("shared_up", Shape{shared, width}));
+  out.push_back(product_weight("shared_down", Shape{width, shared}));
+  if (c.flag(kSharedGate)) out.push_back(product_weight("shared_router", Shape{1, width}));
 }
 
 Status check_groups(const LayerConfig& c) {
@@ -123,7 +123,7 @@ struct Mixture {
   Result<Tensor> product(const Tensor& a, int weight, int bias = -1) const {
     const Tensor w = param(weight);
     LOOM_ASSIGN(const Tensor y, call.tensor(Shape{a.rows(), w.rows()}));
-    LOOM_TRY(call.ops().matmul({a, w, param(bias), y}));
+    LOOM_TRY(call.product(static_cast<size_t>(weight), {a, {}, param(bias), y}));
     return y;
   }
   Result<Tensor> gathered(const Tensor& table, const Tensor& ids) const {

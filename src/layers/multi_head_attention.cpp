@@ -64,10 +64,10 @@ void norm_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   const int64_t width = c.integer(kWidth), q = q_width(c), kv = kv_width(c);
-  out.push_back({"q", Shape{q, width}, Init::glorot});
-  out.push_back({"k", Shape{kv, width}, Init::glorot});
-  out.push_back({"v", Shape{kv, width}, Init::glorot});
-  out.push_back({"o", Shape{width, q}, Init::glorot});
+  out.push_back(product_weight("q", Shape{q, width}));
+  out.push_back(product_weight("k", Shape{kv, width}));
+  out.push_back(product_weight("v", Shape{kv, width}));
+  out.push_back(product_weight("o", Shape{width, q}));
   if (c.flag(kBias)) {
     out.push_back({"q_bias", Shape{q}});
     out.push_back({"k_bias", Shape{kv}});
@@ -279,9 +279,9 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(p.q, call.tensor(Shape{rows, q_width(c)}));
   LOOM_ASSIGN(p.k, call.tensor(Shape{rows, kv_width(c)}));
   LOOM_ASSIGN(p.v, call.tensor(Shape{rows, kv_width(c)}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kQ), e.bias[0], p.q}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kK), e.bias[1], p.k}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kV), e.bias[2], p.v}));
+  LOOM_TRY(call.product(kQ, {call.x(), {}, e.bias[0], p.q}));
+  LOOM_TRY(call.product(kK, {call.x(), {}, e.bias[1], p.k}));
+  LOOM_TRY(call.product(kV, {call.x(), {}, e.bias[2], p.v}));
   for (Tensor* t : {&p.q, &p.k, &p.v}) {
     LOOM_ASSIGN(*t, clipped(call, *t));
   }
@@ -292,7 +292,7 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_TRY(call.stateful() ? attend_cached(call, p, mixed) : attend(call, p, mixed));
   LOOM_ASSIGN(mixed, sub_normed(call, mixed, e.sub_norm));
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
-  LOOM_TRY(call.ops().matmul({mixed, call.param(kO), e.bias[3], y}));
+  LOOM_TRY(call.product(kO, {mixed, {}, e.bias[3], y}));
   return y;
 }
 

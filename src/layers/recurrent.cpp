@@ -73,7 +73,7 @@ Result<std::vector<Shape>> infer_with_states(const LayerConfig& c, std::span<con
 
 void params_of(const LayerConfig& c, int64_t gates, bool two_biases, std::vector<ParamSpec>& out) {
   const int64_t h = c.integer(kHidden);
-  out.push_back({"wih", Shape{gates * h, c.integer(kIn)}, Init::fan_in});
+  out.push_back(product_weight("wih", Shape{gates * h, c.integer(kIn)}, Init::fan_in));
   out.push_back({"whh", Shape{gates * h, h}, Init::fan_in});
   out.push_back({"bias", Shape{gates * h}});
   if (two_biases) out.push_back({"bias_hh", Shape{gates * h}});
@@ -125,7 +125,7 @@ Result<Run> start(ForwardCall& call) {
     LOOM_ASSIGN(bias, call.tensor(bias.shape));
     LOOM_TRY(call.ops().binary({call.param(kBias), call.param(kBiasHh), bias, BinaryKind::add}));
   }
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kWih), bias, run.from_input}));
+  LOOM_TRY(call.product(kWih, {call.x(), {}, bias, run.from_input}));
   return run;
 }
 

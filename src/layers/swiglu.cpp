@@ -15,9 +15,9 @@ enum { kGate, kUp, kDown, kGateBias, kUpBias, kDownBias };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   const int64_t width = c.integer(kWidth), inner = c.integer(kInner);
-  out.push_back({"gate", Shape{inner, width}, Init::glorot});
-  out.push_back({"up", Shape{inner, width}, Init::glorot});
-  out.push_back({"down", Shape{width, inner}, Init::glorot});
+  out.push_back(product_weight("gate", Shape{inner, width}));
+  out.push_back(product_weight("up", Shape{inner, width}));
+  out.push_back(product_weight("down", Shape{width, inner}));
   if (c.flag(kBias)) {
     out.push_back({"gate_bias", Shape{inner}});
     out.push_back({"up_bias", Shape{inner}});
@@ -60,12 +60,12 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(Tensor mixed, call.tensor(inner));
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
   const auto bias = [&](size_t i) { return c.flag(kBias) ? call.param(i) : Tensor{}; };
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kGate), bias(kGateBias), gate}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kUp), bias(kUpBias), up}));
+  LOOM_TRY(call.product(kGate, {call.x(), {}, bias(kGateBias), gate}));
+  LOOM_TRY(call.product(kUp, {call.x(), {}, bias(kUpBias), up}));
   LOOM_ASSIGN(const Activation activation, parse_activation(c.text(kActivation)));
   LOOM_TRY(call.ops().gated({gate, up, mixed, activation}));
   LOOM_ASSIGN(mixed, sub_normed(call, mixed));
-  LOOM_TRY(call.ops().matmul({mixed, call.param(kDown), bias(kDownBias), y}));
+  LOOM_TRY(call.product(kDown, {mixed, {}, bias(kDownBias), y}));
   return y;
 }
 

@@ -52,7 +52,13 @@ constexpr const char* kNetworks[] = {
         {"type":"SwiGLU","width":5,"inner":8,"bias":true}]},
       {"at":[0,0,1,0],"type":"Residual","shared_with":[0,0,0,0],"children":[
         {"type":"LayerNorm","width":5},{"type":"SwiGLU","width":5,"inner":8,"bias":true}]},
-      {"at":[0,0,2,0],"type":"Dense","in":5,"out":2}]})"};
+      {"at":[0,0,2,0],"type":"Dense","in":5,"out":2}]})",
+    R"({"loom":1,"grid":[1,1,2,1],"input":[5],"cells":[
+      {"at":[0,0,0,0],"type":"Residual","dtype":"q4_0","children":[
+        {"type":"SwiGLU","width":5,"inner":8}],"adapters":[
+          {"name":"one","weights":"0/up","rank":2,"scale":0.75},
+          {"name":"two","weights":["0/*"],"rank":1,"dropout":0.125}]},
+      {"at":[0,0,1,0],"type":"Dense","in":5,"out":2,"adapters":[{"weights":"weight"}]}]})"};
 
 struct WrittenFile {
   NetworkSpec spec;

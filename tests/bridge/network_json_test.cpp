@@ -115,10 +115,14 @@ TEST(NetworkJson, ReadsLinksSharingDTypesChildrenAndOldNames) {
     {"at": [0,0,2,0], "type": "Residual", "children": [{"type": "RMSNorm", "width": 6},
      {"type": "Dense", "in": 6, "out": 6, "disabled": true}]},
     {"at": [0,0,3,0], "type": "Dense", "in": 6, "out": 2,
-     "frozen": ["weight", "b*"], "link": {"from": [0,0,0,0], "feedback": true}}]})";
+     "frozen": ["weight", "b*"], "link": {"from": [0,0,0,0], "feedback": true},
+     "adapters": [{"weights": "wei*", "rank": 3, "scale": 0.5, "dropout": 0.25, "name": "x-1"},
+      {"weights": ["weight"]}]}]})";
   const Result<NetworkSpec> read = parse_network(text, "net");
   ASSERT_TRUE(read.ok()) << read.error().str();
   EXPECT_EQ(read->grid.find({0, 0, 3, 0})->frozen, (std::vector<std::string>{"weight", "b*"}));
+  EXPECT_EQ(read->grid.find({0, 0, 3, 0})->adapters,
+            (std::vector<AdapterSpec>{{{"wei*"}, "x-1", 3, 0.5, 0.25}, {{"weight"}}}));
   const Cell* shared = read->grid.find({0, 0, 1, 0});
   ASSERT_NE(shared, nullptr);
   EXPECT_EQ(shared->dtype, DType::i8);
@@ -288,6 +292,17 @@ const BadNetwork kBadCells[] = {
      "cell (0, 0, 0, 0): frozen: it has no parameter 'wieght' of its own"},
     {R"({"at":[0,0,0,0],"frozen":[3],)" + kDense + "}",
      "at byte 74: cells[0].frozen[0]: expected a name, found 3"},
+    {R"({"at":[0,0,0,0],"adapters":{},)" + kDense + "}",
+     "at byte 75: cells[0].adapters: expected a list of adapters, found an object"},
+    {R"({"at":[0,0,0,0],"adapters":[{"rank":2}],)" + kDense + "}",
+     R"(at byte 76: cells[0].adapters[0]: "weights" is required, but absent)"},
+    {R"({"at":[0,0,0,0],"adapters":[{"weights":"*","r":2}],)" + kDense + "}",
+     "at byte 95: cells[0].adapters[0].r: unknown key; an adapter has weights, name, rank, scale, "
+     "dropout"},
+    {R"({"at":[0,0,0,0],"adapters":[{"weights":"*","rank":"2"}],)" + kDense + "}",
+     R"(at byte 98: cells[0].adapters[0].rank: expected a number, found "2")"},
+    {R"({"at":[0,0,0,0],"adapters":[{"weights":"wieght"}],)" + kDense + "}",
+     "cell (0, 0, 0, 0): the adapter 'lora' selects 'wieght'; it has weight"},
     {R"({"at":[0,0,0,0],"shared_with":[0,0,1,0],)" + kDense + "}",
      "cell (0, 0, 0, 0) shares weights with (0, 0, 1, 0), which is not a layer before it"},
 };

@@ -1,4 +1,5 @@
-// Features of the grid besides layers: links, shared weights, disabled cells, whole grids.
+// Features of the grid besides layers: links, shared weights, disabled cells, adapters, whole
+// grids.
 // Gradients are compared with central differences, as for layers.
 #include "gradients/gradient_rig.hpp"
 #include "grid/builders.hpp"
@@ -57,6 +58,48 @@ TEST(GridGradient, PassesDisabledCellsUnchanged) {
   put(grid, {0, 0, 1, 0}, {off});
   put(grid, {0, 0, 2, 0}, {layer(LayerKind::parallel, {{"combine", "add"}}, {dense(5, 5), off})});
   GradientRig(grid, Shape{2, 3}).check();
+}
+
+// The example of a kind whose weights can have adapters, with two of them on every weight.
+class AdapterGradient : public ::testing::TestWithParam<const LayerDef*> {};
+
+std::vector<const LayerDef*> kinds_with_products() {
+  std::vector<const LayerDef*> kinds;
+  for (const LayerDef* def : layer_table())
+    if (has_products(*def)) kinds.push_back(def);
+  return kinds;
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, AdapterGradient, ::testing::ValuesIn(kinds_with_products()),
+                         [](const auto& test) { return std::string(test.param->name); });
+
+TEST_P(AdapterGradient, IsThatOfCentralDifferences) {
+  const LayerExample example = GetParam()->example();
+  Result<std::vector<LayerConfig>> layers = make_layers(example.layers);
+  ASSERT_TRUE(layers.ok()) << layers.error().str();
+  GridSpec grid(1, 1, static_cast<int64_t>(layers->size()), 1);
+  const std::vector<AdapterSpec> adapters = {{{"*"}, "first", 2, 1.5, 0.25}, {{"*"}, "next", 1}};
+  for (size_t i = 0; i < layers->size(); ++i) {
+    Cell cell{std::move((*layers)[i])};
+    if (has_products(*cell.layer.def)) cell.adapters = adapters;
+    put(grid, {0, 0, static_cast<int64_t>(i), 0}, std::move(cell));
+  }
+  GradientRig rig(grid, example.input.after(2));
+  EXPECT_GE(rig.network().params().size(), 5u);
+  rig.check();
+}
+
+TEST(GridGradient, OfAdaptersInContainersIsThatOfCentralDifferences) {
+  GridSpec grid(1, 1, 2, 1);
+  const auto residual = [] {
+    return layer(LayerKind::residual, {}, {dense(3, 4), dense(4, 3, "linear")});
+  };
+  put(grid, {0, 0, 0, 0}, {residual(), {}, {}, {}, {}, {{{"1/weight"}, "deep", 2, 0.5}}});
+  // Weights are shared, adapters are not.
+  put(grid, {0, 0, 1, 0},
+      {residual(), Coord{0, 0, 0, 0}, {}, {}, {}, {{{"*/weight"}, "deep", 1, 2.0}}});
+  GradientRig rig(grid, Shape{2, 3});
+  EXPECT_EQ(rig.network().params().size(), 10u);
+  rig.check();
 }
 
 TEST(GridGradient, OfGraftedNetworksIsThatOfCentralDifferences) {

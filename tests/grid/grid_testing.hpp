@@ -25,4 +25,17 @@ inline GridSpec row_of(std::vector<LayerConfig> layers) {
   return grid;
 }
 
+// Whether weights of the kind can have adapters.
+inline bool has_products(const LayerDef& def) {
+  if (def.params == nullptr || def.container) return false;
+  for (const LayerSketch& sketch : def.example().layers) {
+    if (sketch.kind != def.kind) continue;
+    std::vector<ParamSpec> specs;
+    def.params(*make_layer(sketch.kind, sketch.fields), specs);
+    for (const ParamSpec& spec : specs)
+      if (spec.product) return true;
+  }
+  return false;
+}
+
 }  // namespace loom::core::test

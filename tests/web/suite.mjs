@@ -128,6 +128,24 @@ export const cases = {
     net.close();
   },
 
+  async "an adapter is trained in place of its weight, and merged"(kit, loom) {
+    const { layers, tensor } = kit, x = tensor(Float32Array.from([3, 4, -1, 2]), [2, 2]);
+    const net = await loom.network([layers.Dense(2, 2)], { input: 2, seed: 3 });
+    const adapted = await net.withAdapter({ weights: ["weight"], rank: 1, alpha: 3, name: "x", seed: 5 });
+    equal((await adapted.parameters()).map((p) => p.name).slice(2), ["(0, 0, 0, 0)/weight.x.a", "(0, 0, 0, 0)/weight.x.b"], "names");
+    equal([...(await adapted.predict(x)).data], [...(await net.predict(x)).data], "nothing changed yet");
+    const samples = await loom.dataset(x, tensor(Float32Array.from([1, -1, 0, 2]), [2, 2]));
+    const trainer = await adapted.trainer({ loss: "mse", optimizer: "sgd", rate: 0.05, batch: 2 });
+    await trainer.fit(samples, { epochs: 20 });
+    equal([...(await adapted.parameter("(0, 0, 0, 0)/weight")).data], [...(await net.parameter("(0, 0, 0, 0)/weight")).data], "frozen");
+    const merged = await adapted.mergeAdapters(), [got, wanted] = [await merged.predict(x), await adapted.predict(x)];
+    holds(got.data.every((v, i) => Math.abs(v - wanted.data[i]) < 1e-5), "the sum predicts the same");
+    holds([...got.data].some((v, i) => Math.abs(v - [1, -1, 0, 2][i]) < 0.5), "and it learned");
+    const error = await refusal(kit, () => net.withAdapter({ weights: ["q"] }));
+    holds(error.message.includes("no weight of a product is named q"), error.message);
+    for (const made of [merged, trainer, samples, adapted, net]) made.close();
+  },
+
   async "texts have vectors, and a decoder ranks no documents"(kit, loom) {
     const llm = await loom.load(kit.source("models/stories.entity")), text = "Once upon a time";
     const [one, two] = [await llm.embed([text]), await llm.embed([text, "The end."])];

@@ -349,6 +349,26 @@ class loom_prove_options(Structure):
     ]
 
 
+class loom_adapter_options(Structure):
+    """Small matrices that are trained in place of weights. Texts are borrowed during the
+    call."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("weights", POINTER(c_char_p)),
+        ("weights_count", c_int64),
+        ("name", c_char_p),
+        ("has_rank", c_int32),
+        ("rank", c_int64),
+        ("has_alpha", c_int32),
+        ("alpha", c_double),
+        ("rank_stabilized", c_int32),
+        ("dropout", c_double),
+        ("has_seed", c_int32),
+        ("seed", c_uint64),
+    ]
+
+
 class loom_dataset_options(Structure):
     """How a file is read. Texts are borrowed during the call."""
 
@@ -1232,6 +1252,8 @@ SIGNATURES = {
     "loom_network_parameter_info": (c_int32, [c_void_p, c_int64, POINTER(loom_parameter_info)]),
     "loom_network_parameter": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "loom_network_set_parameter": (c_int32, [c_void_p, c_char_p, POINTER(loom_tensor)]),
+    "loom_network_with_adapter": (c_int32, [c_void_p, POINTER(loom_adapter_options), POINTER(c_void_p)]),
+    "loom_network_merge_adapters": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_network_predict": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_network_probabilities": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_network_session": (c_int32, [c_void_p, POINTER(loom_session_options), POINTER(c_void_p)]),

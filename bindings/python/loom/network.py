@@ -12,7 +12,6 @@ from . import _ffi
 from ._library import (
     Callbacks,
     FileBytes,
-    Handle,
     check,
     encoded,
     handle_from,
@@ -26,6 +25,7 @@ from ._library import (
 from .arrays import as_tensor, dtype_name, dtype_number, numpy_module, result
 from .engine import Engine, engine_handle
 from .errors import InvalidArgumentError
+from ._adapters import Adapted
 from ._shown import html_table, short_table
 from ._tables import network_for_table
 from .options import (
@@ -67,7 +67,7 @@ def _load_options(dtype: Optional[str], seed: Optional[int], **more: Any) -> Any
     )
 
 
-class Network(Handle):
+class Network(Adapted):
     """Training changes a network; sessions keep the weights that it had when they were made."""
 
     _FREE = "loom_network_free"

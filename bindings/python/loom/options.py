@@ -364,6 +364,22 @@ class Augment:
     cutmix: float = 0.0
 
 
+# Parameters that are AdapterOptions.
+ADAPTER_OPTIONS = (
+    "weights",
+    "name",
+    "rank",
+    "alpha",
+    "rank_stabilized",
+    "dropout",
+    "seed",
+)
+# Defaults that are not 0.
+ADAPTER_NONZERO = {
+    "rank": 8,
+    "alpha": 16,
+    "seed": 1,
+}
 # Parameters that are BeamOptions.
 BEAM_OPTIONS = (
     "num_beams",

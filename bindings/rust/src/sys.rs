@@ -1000,6 +1000,60 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_prove_options, rel_tol) == 32);
 };
 
+/// Small matrices that are trained in place of weights. Texts are borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_adapter_options {
+    pub struct_size: u32,
+    /// \[weights_count\]
+    pub weights: *const *const c_char,
+    pub weights_count: i64,
+    /// Name of the adapter: letters, digits, - and _.
+    pub name: *const c_char,
+    /// 1: `rank` counts
+    pub has_rank: i32,
+    /// Rows of A and columns of B; 1 to 65536. Unset: 8.
+    pub rank: i64,
+    /// 1: `alpha` counts
+    pub has_alpha: i32,
+    /// The product is multiplied by alpha / rank. Unset: 16.
+    pub alpha: f64,
+    /// It is multiplied by alpha / sqrt(rank) instead (rsLoRA).
+    pub rank_stabilized: i32,
+    /// Probability that training leaves out a value of the input of A; from 0, below 1.
+    pub dropout: f64,
+    /// 1: `seed` counts
+    pub has_seed: i32,
+    /// Seed of A; B is zero. Unset: 1.
+    pub seed: u64,
+}
+
+impl Default for loom_adapter_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_adapter_options>() == 96);
+    assert!(core::mem::offset_of!(loom_adapter_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_adapter_options, weights) == 8);
+    assert!(core::mem::offset_of!(loom_adapter_options, weights_count) == 16);
+    assert!(core::mem::offset_of!(loom_adapter_options, name) == 24);
+    assert!(core::mem::offset_of!(loom_adapter_options, has_rank) == 32);
+    assert!(core::mem::offset_of!(loom_adapter_options, rank) == 40);
+    assert!(core::mem::offset_of!(loom_adapter_options, has_alpha) == 48);
+    assert!(core::mem::offset_of!(loom_adapter_options, alpha) == 56);
+    assert!(core::mem::offset_of!(loom_adapter_options, rank_stabilized) == 64);
+    assert!(core::mem::offset_of!(loom_adapter_options, dropout) == 72);
+    assert!(core::mem::offset_of!(loom_adapter_options, has_seed) == 80);
+    assert!(core::mem::offset_of!(loom_adapter_options, seed) == 88);
+};
+
 /// How a file is read. Texts are borrowed during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -3532,6 +3586,21 @@ extern "C" {
     /// thread at a time.
     pub fn loom_network_set_parameter(
         network: *mut loom_network, name: *const c_char, values: *const loom_tensor
+    ) -> loom_status;
+
+    /// A copy with an adapter on every weight that the patterns select. Those weights are frozen,
+    /// and outputs are the same until it is trained. `*out` is transferred. Errors:
+    /// invalid_argument (no such weight, a second adapter of the name).
+    pub fn loom_network_with_adapter(
+        network: *const loom_network, options: *const loom_adapter_options, out: *mut *mut
+        loom_network
+    ) -> loom_status;
+
+    /// A copy whose adapters were added to their weights. `*out` is transferred. Errors:
+    /// invalid_argument (no adapters, a weight that several layers share, a sum that is not
+    /// finite).
+    pub fn loom_network_merge_adapters(
+        network: *const loom_network, out: *mut *mut loom_network
     ) -> loom_status;
 
     /// Inputs \[n, ...\] to float32 outputs \[n, ...\]. `*out` is transferred. Makes a session for

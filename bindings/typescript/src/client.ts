@@ -157,6 +157,17 @@ export class Network extends Closable {
     const handle = await this.link.ask("networkSplice", [this.handle, other.handle, options]);
     return new Network(this.link, handle, await this.link.ask("networkInfo", [handle]));
   }
+  /** A copy with an adapter on every weight that `weights` selects, or on all that can have one (LoRA). */
+  async withAdapter(options: ffi.AdapterOptions = {}): Promise<Network> {
+    checkOptions(options, ffi.adapterOptions);
+    const handle = await this.link.ask("networkWithAdapter", [this.handle, options]);
+    return new Network(this.link, handle, await this.link.ask("networkInfo", [handle]));
+  }
+  /** A copy whose adapters were added to their weights. */
+  async mergeAdapters(): Promise<Network> {
+    const handle = await this.link.ask("networkMergeAdapters", [this.handle]);
+    return new Network(this.link, handle, await this.link.ask("networkInfo", [handle]));
+  }
   /** The network as one that ticks. */
   async mesh(options: ffi.MeshOptions = {}): Promise<Mesh> {
     checkOptions(options, ffi.meshOptions);

@@ -62,6 +62,13 @@ export function evolutionOperations(calls: Calls, engine: () => number): Operati
           m.memory.options(scope, ffi.loom_splice_options, options), out))));
     },
 
+    networkWithAdapter: (_, handle, options) => calls.add("network", calls.out((scope, out, m) => {
+      const how = m.memory.options(scope, ffi.loom_adapter_options, options);
+      return m.wait((f) => f.loom_network_with_adapter(calls.at(handle, "network"), how, out));
+    })),
+    networkMergeAdapters: (_, handle) => calls.add("network", calls.out((_scope, out, m) =>
+      m.wait((f) => f.loom_network_merge_adapters(calls.at(handle, "network"), out)))),
+
     meshCreate: (_, network, options) => calls.add("mesh", calls.out((scope, out, m) => {
       const how = m.memory.options(scope, ffi.loom_mesh_options, options);
       return m.wait((f) => f.loom_mesh_create(calls.at(network, "network"), how, out));

@@ -568,6 +568,46 @@ export const proveOptions: readonly string[] = [
   "source", "rungs", "absTol", "relTol"
 ];
 
+/** Small matrices that are trained in place of weights. Texts are borrowed during the call. */
+export const loom_adapter_options = {
+  name: "loom_adapter_options", size: 80, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    weights: [4, "text list"],
+    weights_count: [8, "i64"],
+    name: [16, "text"],
+    has_rank: [20, "bool"],
+    rank: [24, "i64"],
+    has_alpha: [32, "bool"],
+    alpha: [40, "f64"],
+    rank_stabilized: [48, "bool"],
+    dropout: [56, "f64"],
+    has_seed: [64, "bool"],
+    seed: [72, "u64"],
+  },
+} as const;
+
+/** Small matrices that are trained in place of weights. Texts are borrowed during the call. */
+export interface AdapterOptions {
+  /** [weights_count] */
+  weights?: readonly string[];
+  /** Name of the adapter: letters, digits, - and _. */
+  name?: string;
+  /** Rows of A and columns of B; 1 to 65536. Unset: 8. */
+  rank?: number;
+  /** The product is multiplied by alpha / rank. Unset: 16. */
+  alpha?: number;
+  /** It is multiplied by alpha / sqrt(rank) instead (rsLoRA). */
+  rankStabilized?: boolean;
+  /** Probability that training leaves out a value of the input of A; from 0, below 1. */
+  dropout?: number;
+  /** Seed of A; B is zero. Unset: 1. */
+  seed?: number | bigint;
+}
+export const adapterOptions: readonly string[] = [
+  "weights", "name", "rank", "alpha", "rankStabilized", "dropout", "seed"
+];
+
 /** How a file is read. Texts are borrowed during the call. */
 export const loom_dataset_options = {
   name: "loom_dataset_options", size: 80, sized: true,
@@ -2222,6 +2262,10 @@ export interface Functions {
   loom_network_parameter(network: number, name: number, out: number): number;
   /** Packs new values, which are copied. Errors: not_found, invalid_argument (another shape). */
   loom_network_set_parameter(network: number, name: number, values: number): number;
+  /** A copy with an adapter on every weight that the patterns select. Those weights are frozen, and outputs are the same until it is trained. `*out` is transferred. Errors: invalid_argument (no such weight, a second adapter of the name). */
+  loom_network_with_adapter(network: number, options: number, out: number): number;
+  /** A copy whose adapters were added to their weights. `*out` is transferred. Errors: invalid_argument (no adapters, a weight that several layers share, a sum that is not finite). */
+  loom_network_merge_adapters(network: number, out: number): number;
   /** Inputs [n, ...] to float32 outputs [n, ...]. `*out` is transferred. Makes a session for this call; for many calls make one. */
   loom_network_predict(network: number, inputs: number, out: number): number;
   /** Outputs [.., n] as probabilities, if the network was trained for classes. `*out` is transferred. Errors: unsupported. */

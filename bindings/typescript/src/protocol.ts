@@ -119,6 +119,8 @@ export interface EvolutionOperations {
   networkCompareDna(a: Handle, b: Handle, mode: ffi.DnaMode): string;
   networkDna(handle: Handle, at: string): Tensor;
   networkSplice(a: Handle, b: Handle, options: object): Handle;
+  networkWithAdapter(handle: Handle, options: object): Handle;
+  networkMergeAdapters(handle: Handle): Handle;
 
   meshCreate(network: Handle, options: object): Handle;
   meshInfo(handle: Handle): ffi.MeshInfo;

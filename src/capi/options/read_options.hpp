@@ -2,6 +2,7 @@
 #pragma once
 
 #include "loom.h"
+#include "loom/adapter_options.hpp"
 #include "loom/beam_options.hpp"
 #include "loom/convert_options.hpp"
 #include "loom/evaluation_options.hpp"
@@ -16,6 +17,7 @@ namespace loom::capi {
 // Errors: invalid_argument: a value that an enum has not, a list without a pointer.
 Result<TrainerOptions> read_options(const loom_trainer_options& from);
 Result<GenerateOptions> read_options(const loom_generate_options& from);
+Result<AdapterOptions> read_options(const loom_adapter_options& from);
 Result<ConvertOptions> read_options(const loom_convert_options& from);
 Result<FitOptions> read_options(const loom_fit_options& from);
 Result<PerplexityOptions> read_options(const loom_perplexity_options& from);

@@ -57,8 +57,10 @@ class ForwardCall {
   // Contiguous memory of the compute type, valid while anything recorded reads it.
   virtual Result<Tensor> tensor(const Shape& shape) = 0;
   virtual const Tensor& param(size_t i) const = 0;  // in the order of LayerDef::params
-  virtual KvCache cache() = 0;                      // of all sequences
-  virtual Tensor state() = 0;                       // [sequences, width]
+  // Records y = act(x W^T + b) with the parameter `weight` as W, and its adapters. m.w is set here.
+  virtual Status product(size_t weight, MatmulArgs m) = 0;
+  virtual KvCache cache() = 0;  // of all sequences
+  virtual Tensor state() = 0;   // [sequences, width]
   // The caller's tensor for the input that LayerDef::input names. Errors: the input is not set.
   virtual Result<Tensor> extra_input() const = 0;
   virtual const PositionTable& position_table() const = 0;  // of LayerDef::rope

@@ -49,10 +49,19 @@ struct ParamSpec {
   // false: a buffer, which is a vector without a gradient. Only ForwardCall::keep() changes it in
   // training (docs/decisions/0028).
   bool trained = true;
-  double factor = 1.0;  // of the initial values
-  Shape table;          // the extents of a vector that represents a tensor; empty means its own
+  double factor = 1.0;   // of the initial values
+  Shape table;           // the extents of a vector that represents a tensor; empty means its own
+  bool product = false;  // used by ForwardCall::product() alone, so it can have adapters
   bool matrix() const { return shape.rank() == 2; }
 };
+
+// A weight of ForwardCall::product().
+inline ParamSpec product_weight(std::string_view name, const Shape& shape,
+                                Init init = Init::glorot) {
+  ParamSpec spec{name, shape, init};
+  spec.product = true;
+  return spec;
+}
 
 // The position data that a layer needs: the angles of a rotary embedding, the slopes of ALiBi, or
 // position numbers as ids. Equal specs share one table.

@@ -29,6 +29,9 @@ struct TrainStepOptions {
   bool masked = false;     // samples have lengths: set_lengths()
   bool given = false;      // inputs besides the first are filled too: more(); else they are zeros
   bool native = false;
+  // Frozen parameters are part of TrainStep::state(), matrices with a master. false: they stay as
+  // they are packed, without memory of their own, and a file of the state needs their network.
+  bool keep_frozen = true;
   // The last cell is an output stage: the loss is computed before it. A custom loss ignores this.
   bool before_stage = false;
   // Gradient checkpointing: groups of so many cells drop their activations, and the backward pass

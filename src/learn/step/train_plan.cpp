@@ -23,8 +23,9 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
     if (!p.spec.trained) continue;
     Trained& one = trained.emplace_back();
     one.weight = one.master = p.tensor;
-    if (p.spec.matrix()) one.master = options.native ? Tensor{} : trace.fresh(p.spec.shape);
     one.frozen = rules[i].frozen;
+    const bool master = !options.native && (!one.frozen || options.keep_frozen);
+    if (p.spec.matrix()) one.master = master ? trace.fresh(p.spec.shape) : Tensor{};
     if (one.frozen) continue;
     const OptimizerState moments = state_of(def, p.spec.shape);
     if (moments.m) one.m = trace.fresh(*moments.m);

@@ -73,9 +73,13 @@ Status TrainStep::Impl::make_state() {
     }
     Trained one;
     one.param = static_cast<size_t>(i);
-    LOOM_TRY(make_weight(i, recorder, one));
     const ParamRule& rule = rules[static_cast<size_t>(i)];
     one.frozen = rule.frozen;
+    if (rule.frozen && !options.keep_frozen) {
+      one.weight = p.tensor;
+    } else {
+      LOOM_TRY(make_weight(i, recorder, one));
+    }
     one.group = hyper.row_of(rule);
     const bool moves = !rule.frozen;
     const OptimizerState moments = state_of(optimizer_def(options.optimizer.kind), p.spec.shape);
@@ -531,6 +535,7 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
   for (Trained& one : s.trained) {
     const Param& p = s.network->params()[one.param];
     if (!p.spec.matrix() || p.path.compare(0, prefix.size(), prefix) != 0) continue;
+    if (p.adapter || one.master.empty()) continue;
     found = true;
     LOOM_TRY(s.network->allocate_param(static_cast<int>(one.param), dtype));
     one.weight = p.tensor;

@@ -378,6 +378,8 @@ Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
   if (options.opset < kMinOpset || options.opset > kMaxOpset)
     return invalid(
         cat("opset ", options.opset, " is not written; use ", kMinOpset, " to ", kMaxOpset));
+  if (network.has_adapters())
+    return unsupported("an ONNX file has no adapters; merge those of the network into its weights");
   if (sample.rank() < 1 || sample.rank() >= Shape::kMaxRank)
     return invalid(cat("a sample of shape ", sample.str(), " cannot be exported"));
   OnnxExportOptions how = options;

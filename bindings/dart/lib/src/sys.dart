@@ -717,6 +717,42 @@ final class loom_prove_options extends Struct {
   external double rel_tol;
 }
 
+/// Small matrices that are trained in place of weights. Texts are borrowed during the call.
+final class loom_adapter_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// [weights_count]
+  external Pointer<Pointer<Uint8>> weights;
+  @Int64()
+  external int weights_count;
+  /// Name of the adapter: letters, digits, - and _.
+  external Pointer<Uint8> name;
+  /// 1: `rank` counts
+  @Int32()
+  external int has_rank;
+  /// Rows of A and columns of B; 1 to 65536. Unset: 8.
+  @Int64()
+  external int rank;
+  /// 1: `alpha` counts
+  @Int32()
+  external int has_alpha;
+  /// The product is multiplied by alpha / rank. Unset: 16.
+  @Double()
+  external double alpha;
+  /// It is multiplied by alpha / sqrt(rank) instead (rsLoRA).
+  @Int32()
+  external int rank_stabilized;
+  /// Probability that training leaves out a value of the input of A; from 0, below 1.
+  @Double()
+  external double dropout;
+  /// 1: `seed` counts
+  @Int32()
+  external int has_seed;
+  /// Seed of A; B is zero. Unset: 1.
+  @Uint64()
+  external int seed;
+}
+
 /// How a file is read. Texts are borrowed during the call.
 final class loom_dataset_options extends Struct {
   @Uint32()
@@ -2390,6 +2426,17 @@ class LoomLibrary {
   late final loom_network_set_parameter =
       library.lookupFunction<_loom_network_set_parameter_native, _loom_network_set_parameter_dart>('loom_network_set_parameter');
 
+  /// A copy with an adapter on every weight that the patterns select. Those weights are frozen, and
+  /// outputs are the same until it is trained. `*out` is transferred. Errors: invalid_argument (no
+  /// such weight, a second adapter of the name).
+  late final loom_network_with_adapter =
+      library.lookupFunction<_loom_network_with_adapter_native, _loom_network_with_adapter_dart>('loom_network_with_adapter');
+
+  /// A copy whose adapters were added to their weights. `*out` is transferred. Errors:
+  /// invalid_argument (no adapters, a weight that several layers share, a sum that is not finite).
+  late final loom_network_merge_adapters =
+      library.lookupFunction<_loom_network_merge_adapters_native, _loom_network_merge_adapters_dart>('loom_network_merge_adapters');
+
   /// Inputs [n, ...] to float32 outputs [n, ...]. `*out` is transferred. Makes a session for this
   /// call; for many calls make one.
   late final loom_network_predict =
@@ -3785,6 +3832,18 @@ typedef _loom_network_set_parameter_native = Int32 Function(
 );
 typedef _loom_network_set_parameter_dart = int Function(
     Pointer<loom_network>, Pointer<Uint8>, Pointer<loom_tensor>
+);
+typedef _loom_network_with_adapter_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_adapter_options>, Pointer<Pointer<loom_network>>
+);
+typedef _loom_network_with_adapter_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_adapter_options>, Pointer<Pointer<loom_network>>
+);
+typedef _loom_network_merge_adapters_native = Int32 Function(
+    Pointer<loom_network>, Pointer<Pointer<loom_network>>
+);
+typedef _loom_network_merge_adapters_dart = int Function(
+    Pointer<loom_network>, Pointer<Pointer<loom_network>>
 );
 typedef _loom_network_predict_native = Int32 Function(
     Pointer<loom_network>, Pointer<loom_tensor>, Pointer<Pointer<loom_array>>

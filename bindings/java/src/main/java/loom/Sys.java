@@ -584,6 +584,68 @@ public interface Sys extends Library {
   }
 
   /**
+   * Small matrices that are trained in place of weights. Texts are borrowed during the call.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "weights", "weights_count", "name", "has_rank", "rank", "has_alpha", "alpha",
+      "rank_stabilized", "dropout", "has_seed", "seed"
+  })
+  class AdapterOptions extends Structure {
+    public int struct_size;
+    /**
+     * [weights_count]
+     */
+    public Pointer weights;
+    public long weights_count;
+    /**
+     * Name of the adapter: letters, digits, - and _.
+     */
+    public Pointer name;
+    /**
+     * 1: `rank` counts
+     */
+    public int has_rank;
+    /**
+     * Rows of A and columns of B; 1 to 65536. Unset: 8.
+     */
+    public long rank;
+    /**
+     * 1: `alpha` counts
+     */
+    public int has_alpha;
+    /**
+     * The product is multiplied by alpha / rank. Unset: 16.
+     */
+    public double alpha;
+    /**
+     * It is multiplied by alpha / sqrt(rank) instead (rsLoRA).
+     */
+    public int rank_stabilized;
+    /**
+     * Probability that training leaves out a value of the input of A; from 0, below 1.
+     */
+    public double dropout;
+    /**
+     * 1: `seed` counts
+     */
+    public int has_seed;
+    /**
+     * Seed of A; B is zero. Unset: 1.
+     */
+    public long seed;
+
+    public AdapterOptions() {
+      struct_size = size();
+    }
+
+    /** The object at an address. */
+    public AdapterOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
    * How a file is read. Texts are borrowed during the call.
    */
   @Structure.FieldOrder({
@@ -3420,6 +3482,19 @@ public interface Sys extends Library {
    * thread at a time.
    */
   int loom_network_set_parameter(Pointer network, String name, Tensor values);
+
+  /**
+   * A copy with an adapter on every weight that the patterns select. Those weights are frozen, and
+   * outputs are the same until it is trained. `*out` is transferred. Errors: invalid_argument (no
+   * such weight, a second adapter of the name).
+   */
+  int loom_network_with_adapter(Pointer network, AdapterOptions options, PointerByReference out);
+
+  /**
+   * A copy whose adapters were added to their weights. `*out` is transferred. Errors:
+   * invalid_argument (no adapters, a weight that several layers share, a sum that is not finite).
+   */
+  int loom_network_merge_adapters(Pointer network, PointerByReference out);
 
   /**
    * Inputs [n, ...] to float32 outputs [n, ...]. `*out` is transferred. Makes a session for this
