@@ -330,7 +330,7 @@ void test_models(void) {
   CHECK_FAILS(loom_model_load(NULL, path, &options, &model), LOOM_INVALID_ARGUMENT, "linear:F");
   options.rope_scaling = "linear:4";
   options.chat_template = "{% if %}";
-  CHECK_FAILS(loom_model_load(NULL, path, &options, &model), LOOM_INVALID_ARGUMENT, "template");
+  CHECK_FAILS(loom_model_load(NULL, path, &options, &model), LOOM_BAD_FILE, "template");
   options.chat_template = "{{ messages[0].content }}";
   CHECK_OK(loom_model_load(NULL, path, &options, &model));
   loom_model_free(model);
