@@ -1301,9 +1301,11 @@ typedef struct loom_model_options {
   /* of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4",
    * "yarn:4" or "none"; null: the file's */
   const char *rope_scaling;
+  const char *const *lora; /* LoRA adapters, folders of PEFT: PATH, or PATH=WEIGHT */
+  int64_t lora_count;
 } loom_model_options;
 #define LOOM_MODEL_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_model_options), 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_model_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* The description of a model. */
 typedef struct loom_model_info {

@@ -1553,6 +1553,9 @@ namespace Loom
         /// <summary>of rotary positions, for contexts beyond those of the training: "linear:4",
         /// "dynamic:4", "yarn:4" or "none"; null: the file's</summary>
         public IntPtr rope_scaling;
+        /// <summary>LoRA adapters, folders of PEFT: PATH, or PATH=WEIGHT</summary>
+        public IntPtr lora;
+        public long lora_count;
 
         public static CModelOptions Sized()
         {

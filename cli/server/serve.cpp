@@ -196,6 +196,7 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
   loading.chat_template = chat_template;
   loading.allow_nonfinite = f.options.allow_nonfinite;
   loading.rope_scaling = f.options.rope_scaling;
+  loading.lora = f.options.lora;
   loading.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();
@@ -229,6 +230,8 @@ Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engi
     return Error{Code::invalid_argument, "no model to serve; name one, or a folder that has some",
                  folder, -1};
   }
+  if (paths.size() > 1 && !f.options.lora.empty())
+    return Error{Code::invalid_argument, "--lora is for one model, and several are served", {}, -1};
   LOOM_ASSIGN(const std::string chat_template, template_of(f));
   std::vector<core::ModelEntry> out;
   for (std::string path : paths) {

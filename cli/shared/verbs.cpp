@@ -156,6 +156,7 @@ Option ModelFlags::add(Command verb, bool required, bool or_modelfile) {
   loading.option("--rope-scaling", rope_scaling,
                  "Scaling of rotary positions for longer contexts: linear:4, dynamic:4, yarn:4 or "
                  "none (default: that of the model)");
+  loading.option("--lora", lora, "LoRA adapter, a folder of PEFT: PATH, or PATH=WEIGHT; may repeat");
   return loading.option("--dtype", dtype, "Number type of the weights (default: as stored)");
 }
 
@@ -180,6 +181,7 @@ Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
   loading.allow_nonfinite = allow_nonfinite;
   loading.chat_template = chat_template;
   loading.rope_scaling = rope_scaling;
+  loading.lora = lora;
   Result<Model> model = Model::load(engine, folder, loading);
   bar.finish();
   if (model.ok() && !quiet) note_unused(*model);

@@ -102,6 +102,7 @@ struct ModelFlags {
   std::string folder, dtype;
   std::string chat_template;  // in the place of the model's; empty means that one
   std::string rope_scaling;   // as ModelOptions has it
+  std::vector<std::string> lora;
   bool allow_nonfinite = false;
   MemoryFlags memory;
 

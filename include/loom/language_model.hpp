@@ -42,6 +42,9 @@ struct ModelOptions {
   // "dynamic:4" or "yarn:4" (4 times the positions), or "none". Empty keeps that of the file. A
   // model in the form of memory (.entity) is then read instead of mapped.
   std::string rope_scaling{};
+  // LoRA adapters: folders of PEFT, "PATH", or "PATH=WEIGHT" to multiply their effect. They add to
+  // the weights, which stay as they are, in their number type.
+  std::vector<std::string> lora{};
 };
 
 struct ModelInfo {

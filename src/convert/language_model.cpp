@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "convert/formats/formats.hpp"
+#include "convert/lora.hpp"
 #include "io/files/file.hpp"
 
 namespace loom::core {
@@ -47,7 +48,9 @@ Result<LanguageModel> load_language_model(const FileRef& path, const LoadModelOp
                                           ThreadPool& pool) {
   LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
   source->allow_nonfinite = options.allow_nonfinite;
-  return LanguageModel::load(*source, options, pool);
+  LOOM_ASSIGN(LanguageModel model, LanguageModel::load(*source, options, pool));
+  LOOM_TRY(add_lora(model, options.lora, pool));
+  return model;
 }
 
 }  // namespace loom::core

@@ -141,6 +141,37 @@ GridSpec without_adapters(const GridSpec& grid) {
   return changed(grid, [](Cell& cell) { cell.adapters.clear(); });
 }
 
+GridSpec grid_of(const Network& network) {
+  Coord most;
+  for (const GridNode& cell : network.cells()) {
+    most.z = std::max(most.z, cell.at.z);
+    most.y = std::max(most.y, cell.at.y);
+    most.x = std::max(most.x, cell.at.x);
+    most.l = std::max(most.l, cell.at.l);
+  }
+  GridSpec grid(most.z + 1, most.y + 1, most.x + 1, most.l + 1);
+  for (const GridNode& cell : network.cells())
+    (void)grid.put(cell.at, *cell.cell);  // the coordinate is one of the grid
+  return grid;
+}
+
+Result<Network> sharing(std::shared_ptr<const Network> base, const GridSpec& grid) {
+  LOOM_ASSIGN(Network network, Network::finalize(grid, base->input()));
+  std::vector<int> sources(network.params().size(), -1);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    sources[i] = base->find_param(network.params()[i].path);
+    if (sources[i] < 0) continue;
+    const Tensor& tensor = base->params()[static_cast<size_t>(sources[i])].tensor;
+    if (!tensor.empty()) LOOM_TRY(network.map_param(static_cast<int>(i), tensor));
+  }
+  const Network& owner = *base;
+  network.adopt(std::move(base), [&owner, sources = std::move(sources)](int index) -> Status {
+    const int source = sources[static_cast<size_t>(index)];
+    return source < 0 ? Status{} : owner.check_param(source);
+  });
+  return network;
+}
+
 Status copy_params(const Network& from, Network& into) {
   for (size_t i = 0; i < from.params().size(); ++i) {
     const int target = into.find_param(from.params()[i].path);

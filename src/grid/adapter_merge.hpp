@@ -10,6 +10,12 @@ namespace loom::core {
 Result<GridSpec> with_adapter(const GridSpec& grid, const AdapterSpec& spec);
 GridSpec without_adapters(const GridSpec& grid);
 
+// The description of a network, without empty and disabled cells.
+GridSpec grid_of(const Network& network);
+// A network of `grid` for the input of `base`. Parameters with a path of `base` are its own, in
+// place; the others are not loaded.
+Result<Network> sharing(std::shared_ptr<const Network> base, const GridSpec& grid);
+
 // Loads parameters of `into` with those of `from` that have the same path, in their number types.
 Status copy_params(const Network& from, Network& into);
 

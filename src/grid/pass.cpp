@@ -79,7 +79,30 @@ class Walker : public ForwardCall {
   const Node& node_;
 };
 
+// The first layer, in tree order, that cannot run rows of several sequences.
+const Node* not_ragged(const Node& node) {
+  if (node.disabled()) return nullptr;
+  if (!node.config.def->ragged) return &node;
+  for (const Node& child : node.children) {
+    if (const Node* found = not_ragged(child)) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+Status check_ragged(const Network& network) {
+  if (network.has_links() || !network.extra_inputs().empty())
+    return unsupported("a network with links or further inputs cannot run sequences together");
+  for (const GridNode& cell : network.cells()) {
+    const Node* bad = not_ragged(cell.node);
+    if (bad == nullptr) continue;
+    return unsupported(
+        cat(bad->config.def->name, " at ", cell.at.str(),
+            " looks at several rows of its input, so sequences cannot share a pass"));
+  }
+  return {};
+}
 
 Result<LayerOutputs> Pass::cell(size_t i, const Tensor& in, const Tensor& skip) {
   const Node& node = network->cells()[i].node;

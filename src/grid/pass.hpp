@@ -17,6 +17,10 @@ namespace loom::core {
 Status adapted_product(ForwardCall& call, const Network& network, const Node& node, size_t weight,
                        MatmulArgs m);
 
+// Whether rows of several sequences can share a pass of a network. Errors: unsupported, naming the
+// first layer that looks at several rows; links; further inputs.
+Status check_ragged(const Network& network);
+
 struct AddedLoss {
   Tensor value;
   float weight = 1.0f;

@@ -15,29 +15,11 @@ namespace {
 // a few more, depending on accepted tokens. A server varies with the number of running requests.
 constexpr size_t kKeptPasses = 16;
 
-// The first layer, in tree order, that cannot run rows of several sequences.
-const Node* not_ragged(const Node& node) {
-  if (node.disabled()) return nullptr;
-  if (!node.config.def->ragged) return &node;
-  for (const Node& child : node.children) {
-    if (const Node* found = not_ragged(child)) return found;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Status Session::Impl::make_row_positions() {
   if (!options.ragged) return {};
-  if (network->has_links() || !network->extra_inputs().empty())
-    return unsupported("a network with links or further inputs cannot run sequences together");
-  for (const GridNode& cell : network->cells()) {
-    const Node* bad = not_ragged(cell.node);
-    if (bad == nullptr) continue;
-    return unsupported(
-        cat(bad->config.def->name, " at ", cell.at.str(),
-            " looks at several rows of its input, so sequences cannot share a pass"));
-  }
+  LOOM_TRY(check_ragged(*network));
   const int64_t count = rows_of(max_input);
   RaggedRows& r = ragged.emplace();
   r.place_width = 2 + (options.pages > 0 ? capacity / 16 : 0);

@@ -60,6 +60,10 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
     t.ends.last = trace.fresh(Shape{input[0]}, DType::i32);
     t.ends.reversed = trace.fresh(Shape{input[0] * length}, DType::i32);
   }
+  if (options.documents) {
+    LOOM_TRY(check_ragged(network));
+    t.row_positions = trace.fresh(Shape{input[0] * length, 2}, DType::i32);
+  }
   Recorder recorder(trace);
   LOOM_TRY(begin_feedback(network, options.feedback, trace, recorder, t));
   LOOM_TRY(make_inputs(network, options, trace, recorder, t));
@@ -73,6 +77,7 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   pass.sequences = input[0];
   pass.mask = t.mask;
   pass.ends = t.ends;
+  pass.row_positions = t.row_positions;
   pass.feedback = &t.feedback;
   pass.given = &given;
   std::vector<Tensor> results;
@@ -113,6 +118,31 @@ void mark_lengths(const Tensor& mask, const SequenceEnds& ends, std::span<const 
       ends.reversed.i32()[first + t] = static_cast<int32_t>(first + (t < real ? real - 1 - t : t));
     }
   }
+}
+
+Status mark_documents(const Tensor& row_positions, std::span<const std::vector<int64_t>> samples) {
+  const int64_t length = row_positions.rows() / std::max<int64_t>(std::ssize(samples), 1);
+  int64_t row = 0;
+  int32_t document = 0;
+  for (size_t s = 0; s < samples.size(); ++s) {
+    int64_t sum = 0;
+    for (const int64_t count : samples[s]) {
+      if (count < 1 || count > length - sum) {
+        sum = -1;
+        break;
+      }
+      for (int64_t i = 0; i < count; ++i, ++row) {
+        row_positions.i32()[row * 2] = document;
+        row_positions.i32()[row * 2 + 1] = static_cast<int32_t>(i);
+      }
+      sum += count;
+      ++document;
+    }
+    if (sum == length) continue;
+    return invalid(cat("the lengths of the documents of sample ", s, " must be above 0 and sum to ",
+                       length));
+  }
+  return {};
 }
 
 Status record_feedback(const TracedNetwork& traced, const std::vector<Tensor>& feedback,

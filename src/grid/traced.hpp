@@ -13,6 +13,9 @@ struct TraceOptions {
   bool training = false;
   uint64_t seed = 0;
   bool masked = false;  // sequences may end early: adds tensors for their lengths
+  // A sample is a row of documents, one after the other, which do not see each other:
+  // TracedNetwork::row_positions. Errors of trace_network(): a layer that needs whole sequences.
+  bool documents = false;
   // Samples may be absent: their number changes from batch to batch. TracedNetwork::present marks
   // the present ones. false means that all are present.
   bool partial = false;
@@ -31,6 +34,7 @@ struct TracedNetwork {
   std::vector<Tensor> more_outputs;  // outputs of the network after y
   Tensor mask;               // [sequences, length], 1 keeps; empty without TraceOptions::masked
   SequenceEnds ends;         // the same as rows
+  Tensor row_positions;      // [sequences * length, 2], i32; empty without TraceOptions::documents
   Tensor step;               // one number, the step of the random streams
   std::vector<Tensor> more;  // further tensors that the caller fills: inputs besides x
   std::vector<AddedLoss> losses;
@@ -52,6 +56,9 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
 // length] and their companions. Sequences after the end of the list are whole. Does nothing if
 // these tensors are empty.
 void mark_lengths(const Tensor& mask, const SequenceEnds& ends, std::span<const int64_t> lengths);
+// Writes row_positions for documents of these lengths, sample by sample: each list sums to the
+// length of a sample. Errors: invalid_argument for other sums.
+Status mark_documents(const Tensor& row_positions, std::span<const std::vector<int64_t>> samples);
 // Copies to `feedback` the values that the next pass reads. Record it after everything that reads
 // outputs of this pass, so that their memory stays live.
 Status record_feedback(const TracedNetwork& traced, const std::vector<Tensor>& feedback,

@@ -221,6 +221,7 @@ Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
   a.soft_cap = static_cast<float>(c.real(kSoftCap));
   a.slopes = slopes_of(call);
   a.sinks = p.sinks;
+  a.row_positions = call.row_positions();
   return call.ops().attend(a);
 }
 

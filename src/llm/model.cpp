@@ -127,6 +127,14 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
   return model;
 }
 
+Status LanguageModel::add_adapters(const std::vector<ModelAdapter>& adapters, ThreadPool& pool) {
+  if (encoder_) return unsupported("adapters are for decoders", source_);
+  std::shared_ptr<const Network> base = std::move(network_);
+  LOOM_ASSIGN(Network network, with_model_adapters(std::move(base), adapters, pool));
+  network_ = std::make_unique<Network>(std::move(network));
+  return {};
+}
+
 Result<LanguageModel> LanguageModel::random(const DecoderConfig& config, DType dtype, uint64_t seed,
                                             ThreadPool& pool) {
   LoadModelOptions options;

@@ -13,6 +13,7 @@
 #include "grid/session.hpp"
 #include "io/files/file_ref.hpp"
 #include "jinja/chat_template.hpp"
+#include "llm/adapters.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_config.hpp"
 #include "llm/model_source.hpp"
@@ -29,6 +30,8 @@ struct LoadModelOptions {
   bool allow_nonfinite = false;  // accept weights that are NaN or infinite
   std::string chat_template{};   // replaces the template of the source; empty keeps it
   std::string rope_scaling{};    // choose_rope_scaling() of llm/positions.hpp; empty keeps it
+  // Folders of LoRA adapters of PEFT, "PATH" or "PATH=WEIGHT". load_language_model() reads them.
+  std::vector<std::string> lora{};
 };
 
 class LanguageModel {
@@ -40,6 +43,9 @@ class LanguageModel {
   // Random weights of a shape, the same for the same seed on every machine. No tokenizer.
   static Result<LanguageModel> random(const DecoderConfig& config, DType dtype, uint64_t seed,
                                       ThreadPool& pool);
+
+  // Adds adapters to the weights, before any session exists. Errors: unsupported for an encoder.
+  Status add_adapters(const std::vector<ModelAdapter>& adapters, ThreadPool& pool);
 
   const DecoderConfig& config() const { return config_; }
   const EncoderConfig* encoder() const { return encoder_ ? &*encoder_ : nullptr; }  // may be null

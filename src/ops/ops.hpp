@@ -77,7 +77,7 @@ Result<Buffer> allocate_for(const Ops& ops, int64_t bytes);
 
 // One recorded op: its arguments by value, and its relation to its neighbours.
 struct Command {
-  static constexpr size_t kMaxArgs = 928;
+  static constexpr size_t kMaxArgs = 1016;
   // A defaulted constructor would let value-initialization clear the arguments each time.
   Command() {}  // NOLINT(modernize-use-equals-default)
   OpId op = OpId::fill;

@@ -33,6 +33,8 @@ struct ServeOptions {
   // Scaling of rotary positions for longer contexts: linear:4, dynamic:4, yarn:4 or none; the
   // default is that of the model.
   std::string rope_scaling{};
+  // LoRA adapter of a single model, a folder of PEFT: PATH, or PATH=WEIGHT.
+  std::vector<std::string> lora{};
   // Serves the models in this folder as well.
   std::string models_folder{};
   // Models in memory at a time; the least recently used one is unloaded, and 0 is all; 0 to 1000.

@@ -421,7 +421,7 @@ _Static_assert(sizeof(loom_telemetry_info) == 24, "size of loom_telemetry_info")
 _Static_assert(offsetof(loom_telemetry_info, struct_size) == 0, "loom_telemetry_info.struct_size");
 _Static_assert(offsetof(loom_telemetry_info, dropped) == 8, "loom_telemetry_info.dropped");
 _Static_assert(offsetof(loom_telemetry_info, passes_dropped) == 16, "loom_telemetry_info.passes_dropped");
-_Static_assert(sizeof(loom_model_options) == 56, "size of loom_model_options");
+_Static_assert(sizeof(loom_model_options) == 72, "size of loom_model_options");
 _Static_assert(offsetof(loom_model_options, struct_size) == 0, "loom_model_options.struct_size");
 _Static_assert(offsetof(loom_model_options, has_dtype) == 4, "loom_model_options.has_dtype");
 _Static_assert(offsetof(loom_model_options, dtype) == 8, "loom_model_options.dtype");
@@ -431,6 +431,8 @@ _Static_assert(offsetof(loom_model_options, borrow) == 32, "loom_model_options.b
 _Static_assert(offsetof(loom_model_options, allow_nonfinite) == 36, "loom_model_options.allow_nonfinite");
 _Static_assert(offsetof(loom_model_options, chat_template) == 40, "loom_model_options.chat_template");
 _Static_assert(offsetof(loom_model_options, rope_scaling) == 48, "loom_model_options.rope_scaling");
+_Static_assert(offsetof(loom_model_options, lora) == 56, "loom_model_options.lora");
+_Static_assert(offsetof(loom_model_options, lora_count) == 64, "loom_model_options.lora_count");
 _Static_assert(sizeof(loom_model_info) == 168, "size of loom_model_info");
 _Static_assert(offsetof(loom_model_info, struct_size) == 0, "loom_model_info.struct_size");
 _Static_assert(offsetof(loom_model_info, layers) == 8, "loom_model_info.layers");

@@ -29,6 +29,7 @@ struct Inputs {
         sinks(static_cast<size_t>(h.heads)),
         has_slopes(seed / 5 % 3 == 1),
         has_sinks(seed / 5 % 4 > 1),
+        documents(span.causal && seed / 5 % 5 > 2),
         q(rows, h.heads * h.width, 3, seed, kind),
         k(rows, h.kv_heads * h.width, 0, seed + 1, kind),
         v(rows, h.kv_heads * h.width, 1, seed + 2, kind),
@@ -37,7 +38,12 @@ struct Inputs {
         what(cat(h.heads, "/", h.kv_heads, " heads of ", h.width, ", ", span.sequences, " x ",
                  span.length, ", window ", span.window, span.causal ? ", causal" : "",
                  masked ? ", masked" : "", ", cap ", soft_cap, has_slopes ? ", slopes" : "",
-                 has_sinks ? ", sinks" : "", ", seed ", seed)) {
+                 has_sinks ? ", sinks" : "", documents ? ", documents" : "", ", seed ", seed)) {
+    for (int64_t r = 0, position = 0; r < rows; ++r, ++position) {
+      const bool begins = Rng(seed, 4).bits(static_cast<uint64_t>(r)) % 7 == 0;
+      if (r % span.length == 0 || begins) position = 0;
+      positions.insert(positions.end(), {0, static_cast<int32_t>(position)});
+    }
     for (size_t i = 0; i < sinks.size(); ++i) {
       slopes[i] = 0.03f * static_cast<float>(i + 1);
       sinks[i] = 0.9f * static_cast<float>((i + seed) % 5) - 2.0f;
@@ -62,6 +68,12 @@ struct Inputs {
     if (has_sinks) args.sinks = f32_vector(sinks.data(), h.heads);
     args.q = q.tensor(), args.k = k.tensor(), args.v = v.tensor();
     if (masked) args.mask = mask.tensor();
+    if (documents) {
+      args.row_positions.dtype = DType::i32;
+      args.row_positions.shape = Shape{rows, 2};
+      args.row_positions.row_stride = 2;
+      args.row_positions.data = reinterpret_cast<std::byte*>(positions.data());
+    }
     args.sequences = span.sequences, args.window = span.window, args.causal = span.causal;
     args.heads = h.heads, args.kv_heads = h.kv_heads;
     args.scale = 0.25f;
@@ -73,13 +85,15 @@ struct Inputs {
   bool masked;
   float soft_cap;
   std::vector<float> slopes, sinks;
-  bool has_slopes, has_sinks;
+  bool has_slopes, has_sinks, documents;
+  std::vector<int32_t> positions;
   Rows q, k, v, dy, mask;
   std::string what;
 };
 
 void conform_attend_of(const Heads& h, const Span& span, Values kind, uint64_t seed, bool masked) {
   Inputs in(h, span, kind, seed, masked);
+  if (tame_values() && in.documents) return;  // devices have no kernel for it
   expect_same_bits(in.what, [&](const Runner& run) {
     const Rows y(in.rows, h.heads * h.width, 1);
     auto args = in.args<AttendArgs>(h, span);
@@ -92,7 +106,7 @@ void conform_attend_of(const Heads& h, const Span& span, Values kind, uint64_t s
 void conform_attend_dx_of(const Heads& h, const Span& span, Values kind, uint64_t seed,
                           bool masked) {
   Inputs in(h, span, kind, seed, masked);
-  if (tame_values() && (in.has_slopes || in.has_sinks)) return;  // devices have no kernel for it
+  if (tame_values() && (in.has_slopes || in.has_sinks || in.documents)) return;  // devices have no kernel for it
   expect_same_bits(in.what, [&](const Runner& run) {
     const Rows dq = filled(in.rows, h.heads * h.width, 1);
     const Rows dk = filled(in.rows, h.kv_heads * h.width, 0);

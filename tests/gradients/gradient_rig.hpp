@@ -22,6 +22,7 @@ namespace loom::core::test {
 struct GradientOptions {
   bool masked = false;
   std::vector<int64_t> lengths = {};  // of the sequences; in place of `masked`
+  std::vector<std::vector<int64_t>> documents = {};  // lengths, for each sample
   double step = 1e-5;
   double tolerance = 1e-6;
   int64_t vocab = 0;  // ids of an embedding are below it
@@ -101,6 +102,7 @@ class GradientRig {
     o.training = true;
     o.seed = 5;
     o.masked = options_.masked || !options_.lengths.empty();
+    o.documents = !options_.documents.empty();
     o.feedback = &feedback_.tensors();
     LOOM_ASSIGN(t, trace_network(*network_, trace, o));
     r = trace.fresh(Shape{t.y.rows(), t.y.cols()});
@@ -133,6 +135,9 @@ class GradientRig {
       }
     }
     for (int64_t i = 0; i < r.shape.count(); ++i) r.values<double>()[i] = random(2, i);
+    if (!options_.documents.empty()) {
+      EXPECT_TRUE(mark_documents(t.row_positions, options_.documents).ok());
+    }
     if (!options_.lengths.empty()) {
       mark_lengths(t.mask, t.ends, options_.lengths);
     }
@@ -159,6 +164,7 @@ class GradientRig {
   static void pin(TracedNetwork& t, std::vector<Tensor*>& pins) {
     pins.push_back(&t.x);
     pins.push_back(&t.step);
+    if (!t.row_positions.empty()) pins.push_back(&t.row_positions);
     if (!t.mask.empty()) pins.insert(pins.end(), {&t.mask, &t.ends.last, &t.ends.reversed});
   }
 

@@ -310,8 +310,13 @@ std::vector<Case> attention_cases() {
   };
   GradientOptions masked;
   masked.masked = true;
+  GradientOptions documents;
+  documents.documents = {{2, 1, 2}, {5}};
   return {
       mha("causal_rope", {}),
+      mha("documents", {{"kv_heads", 1}}, documents),
+      mha("documents_window", {{"window", 2}, {"sinks", true}, {"soft_cap", 0.7}}, documents),
+      mha("documents_alibi", {{"alibi", 8.0}, {"rope", false}}, documents),
       mha("bidirectional", {{"causal", false}, {"rope", false}}),
       mha("windowed", {{"window", 2}}),
       mha("windowed_both_ways", {{"window", 2}, {"causal", false}}),

@@ -4,6 +4,7 @@
 //   model_runner decode MODEL N ID... the same, then the same token by token, then N greedy ids.
 //   model_runner greedy MODEL CONTEXT N ID...   logits of every position in a session of CONTEXT
 //     positions, then N greedy ids on one line.
+//     With LOOM_LORA=PATH,PATH=WEIGHT the model has these adapters.
 //   model_runner config MODEL         config.json as it is written from what was read.
 //   model_runner export MODEL OUT     writes the model as .gguf, .entity or a folder.
 //   model_runner ids MODEL TEXTS      token ids of texts, one line each; TEXTS has hex lines.
@@ -63,10 +64,23 @@ struct Steps {
   int count = 0;          // of greedy tokens after it
 };
 
+// The adapters that LOOM_LORA names.
+LoadModelOptions load_options() {
+  LoadModelOptions options;
+  options.dtype = DType::f32;
+  std::string names = std::getenv("LOOM_LORA") == nullptr ? "" : std::getenv("LOOM_LORA");
+  for (size_t end = 0; !names.empty() && end != std::string::npos; names.erase(0, end + 1)) {
+    end = names.find(',');
+    options.lora.push_back(names.substr(0, end));
+    if (end == std::string::npos) break;
+  }
+  return options;
+}
+
 loom::Status print_logits(const std::string& path, const std::vector<loom::TokenId>& ids,
                           const Steps& steps) {
   ThreadPool pool(1);
-  LOOM_ASSIGN(const LanguageModel model, load_language_model(path, {DType::f32, {}}, pool));
+  LOOM_ASSIGN(const LanguageModel model, load_language_model(path, load_options(), pool));
   print_notes(model.notes());
   LlmSessionOptions options;
   options.context = steps.context;

@@ -605,6 +605,8 @@ class loom_model_options(Structure):
         ("allow_nonfinite", c_int32),
         ("chat_template", c_char_p),
         ("rope_scaling", c_char_p),
+        ("lora", POINTER(c_char_p)),
+        ("lora_count", c_int64),
     ]
 
 

@@ -37,7 +37,7 @@ from ._library import (
 )
 from ._model import LookupText, ModelCalls, Prompt, Rules, c_ids, taken_ids
 from ._replies import Batch, Reply, read_reply
-from ._sampling import HANDLES, generate_options
+from ._sampling import HANDLES, c_texts, generate_options
 from ._turns import Turn, plain_turn
 from .arrays import dtype_name, dtype_number, numpy_module
 from .engine import Engine, engine_handle
@@ -142,6 +142,7 @@ class LLM(ModelCalls):
         activations: str = "automatic",
         chat_template: Optional[str] = None,
         rope_scaling: Optional[str] = None,
+        lora: Union[str, Sequence[str]] = (),
         allow_nonfinite: bool = False,
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> None:
@@ -149,8 +150,9 @@ class LLM(ModelCalls):
         stored. context: positions; 0: the model's, at most 2048. activations: "q8", "f32", or as
         the engine says. chat_template: replaces that of the file. rope_scaling: of rotary
         positions, for contexts beyond those of the training: "linear:4", "dynamic:4", "yarn:4" or
-        "none". allow_nonfinite: accepts weights that are NaN or infinite."""
+        "none". lora: LoRA adapters, folders of PEFT: "PATH", or "PATH=0.5". allow_nonfinite: accepts weights that are NaN or infinite."""
         callbacks, model = Callbacks(), ctypes.c_void_p()
+        adapters = [lora] if isinstance(lora, str) else list(lora)
         options = sized(
             _ffi.loom_model_options,
             has_dtype=dtype is not None,
@@ -159,6 +161,8 @@ class LLM(ModelCalls):
             allow_nonfinite=allow_nonfinite,
             chat_template=None if chat_template is None else chat_template.encode(),
             rope_scaling=None if rope_scaling is None else rope_scaling.encode(),
+            lora=c_texts(adapters),
+            lora_count=len(adapters),
         )
         last = (ctypes.byref(options), ctypes.byref(model))
         if is_bytes(path):

@@ -1688,6 +1688,9 @@ pub struct loom_model_options {
     /// of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4",
     /// "yarn:4" or "none"; null: the file's
     pub rope_scaling: *const c_char,
+    /// LoRA adapters, folders of PEFT: PATH, or PATH=WEIGHT
+    pub lora: *const *const c_char,
+    pub lora_count: i64,
 }
 
 impl Default for loom_model_options {
@@ -1701,7 +1704,7 @@ impl Default for loom_model_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_model_options>() == 56);
+    assert!(core::mem::size_of::<loom_model_options>() == 72);
     assert!(core::mem::offset_of!(loom_model_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_model_options, has_dtype) == 4);
     assert!(core::mem::offset_of!(loom_model_options, dtype) == 8);
@@ -1711,6 +1714,8 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_model_options, allow_nonfinite) == 36);
     assert!(core::mem::offset_of!(loom_model_options, chat_template) == 40);
     assert!(core::mem::offset_of!(loom_model_options, rope_scaling) == 48);
+    assert!(core::mem::offset_of!(loom_model_options, lora) == 56);
+    assert!(core::mem::offset_of!(loom_model_options, lora_count) == 64);
 };
 
 /// The description of a model.

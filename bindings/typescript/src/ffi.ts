@@ -910,7 +910,7 @@ export interface TelemetryInfo {
 
 /** How a model is read. */
 export const loom_model_options = {
-  name: "loom_model_options", size: 36, sized: true,
+  name: "loom_model_options", size: 48, sized: true,
   fields: {
     struct_size: [0, "u32"],
     has_dtype: [4, "bool"],
@@ -921,6 +921,8 @@ export const loom_model_options = {
     allow_nonfinite: [24, "bool"],
     chat_template: [28, "text"],
     rope_scaling: [32, "text"],
+    lora: [36, "text list"],
+    lora_count: [40, "i64"],
   },
 } as const;
 
@@ -936,9 +938,11 @@ export interface ModelOptions {
   chatTemplate?: string;
   /** of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4", "yarn:4" or "none"; null: the file's */
   ropeScaling?: string;
+  /** LoRA adapters, folders of PEFT: PATH, or PATH=WEIGHT */
+  lora?: readonly string[];
 }
 export const modelOptions: readonly string[] = [
-  "dtype", "borrow", "allowNonfinite", "chatTemplate", "ropeScaling"
+  "dtype", "borrow", "allowNonfinite", "chatTemplate", "ropeScaling", "lora"
 ];
 
 /** The description of a model. */

@@ -25,7 +25,7 @@ export const places: Readonly<Record<string, readonly number[]>> = {
   loom_evaluation: [64, 0, 8, 16, 24, 28, 32, 40, 48, 56],
   loom_telemetry_options: [80, 0, 8, 16, 24, 32, 40, 48, 56, 64, 72],
   loom_telemetry_info: [24, 0, 8, 16],
-  loom_model_options: [56, 0, 4, 8, 16, 24, 32, 36, 40, 48],
+  loom_model_options: [72, 0, 4, 8, 16, 24, 32, 36, 40, 48, 56, 64],
   loom_model_info: [168, 0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 92, 96, 100, 164],
   loom_chat_turn: [16, 0, 8],
   loom_chat_options: [40, 0, 4, 8, 16, 24, 32],

@@ -95,13 +95,15 @@ Result<core::LanguageModel> load_model(const Engine& engine, const core::FileRef
   load.progress = options.progress;
   load.chat_template = options.chat_template;
   load.rope_scaling = options.rope_scaling;
+  load.lora = options.lora;
   load.allow_nonfinite = options.allow_nonfinite;
   if (options.dtype) load.dtype = static_cast<core::DType>(*options.dtype);
   LOOM_TRY(core::check_model_folder(path));
   LOOM_TRY(core::check_opening(path, engine.impl().budget()));
   Result<core::LanguageModel> model = core::load_language_model(path, load, engine.impl().pool);
-  // The template and the scaling may be the caller's; the rest is from the file.
-  const bool own = !options.chat_template.empty() || !options.rope_scaling.empty();
+  // The template, the scaling and adapters may be the caller's; the rest is from the file.
+  const bool own = !options.chat_template.empty() || !options.rope_scaling.empty() ||
+                   !options.lora.empty();
   if (model.ok() || own) return model;
   return core::file_error(model.error(), path);
 }

@@ -32,10 +32,12 @@ struct Head {
   const T* k(int64_t position) const { return args.k.template row<T>(first + position) + kv_at; }
   const T* v(int64_t position) const { return args.v.template row<T>(first + position) + kv_at; }
 
-  // Positions that causality and the window allow row `row`.
+  // Positions that causality, the window and the begin of its document allow row `row`.
   LaneRange allowed(int64_t row) const {
     const int64_t after = row + 1;
-    const int64_t begin = args.window > 0 && after > args.window ? after - args.window : 0;
+    int64_t begin = args.window > 0 && after > args.window ? after - args.window : 0;
+    if (!args.row_positions.empty())
+      begin = std::max(begin, row - place_of(args.row_positions, first + row, 0).position);
     if (args.causal) return {begin, after};
     const bool cut = args.window > 0 && length - row > args.window;
     return {begin, cut ? row + args.window : length};

@@ -20,6 +20,7 @@ Result<ModelOptions> model_options(const loom_model_options* given) {
   options.allow_nonfinite = from.allow_nonfinite != 0;
   if (from.chat_template != nullptr) options.chat_template = from.chat_template;
   if (from.rope_scaling != nullptr) options.rope_scaling = from.rope_scaling;
+  LOOM_ASSIGN(options.lora, texts_of(from.lora, from.lora_count, "lora"));
   return options;
 }
 

@@ -27,6 +27,7 @@ struct TrainStepOptions {
   int accumulate = 1;      // batches whose gradients are added up before an update, at most
   bool class_ids = false;  // softmax_ce: targets are class ids, not distributions
   bool masked = false;     // samples have lengths: set_lengths()
+  bool documents = false;  // samples are rows of documents: set_documents()
   bool given = false;      // inputs besides the first are filled too: more(); else they are zeros
   bool native = false;
   // Frozen parameters are part of TrainStep::state(), matrices with a master. false: they stay as

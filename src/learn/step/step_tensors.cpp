@@ -42,6 +42,7 @@ TraceOptions traced_as_in_steps(const TrainStepOptions& options) {
   o.partial = true;
   o.seed = options.seed;
   o.masked = options.masked;
+  o.documents = options.documents;
   o.given = options.given;
   o.before_stage = options.before_stage && !options.custom_loss;
   return o;
@@ -56,12 +57,21 @@ std::vector<Tensor*> StepTensors::pins() {
   for (Tensor* t : {&network.x, &network.y, &network.step, &weight, &loss}) all.push_back(t);
   if (!network.mask.empty())
     all.insert(all.end(), {&network.mask, &network.ends.last, &network.ends.reversed});
+  if (!network.row_positions.empty()) all.push_back(&network.row_positions);
   if (!network.present.empty()) all.push_back(&network.present);
   for (Tensor& t : network.more) all.push_back(&t);
   if (!row_losses.empty()) all.push_back(&row_losses);
   if (!custom_loss.empty()) all.insert(all.end(), {&custom_gradient, &custom_loss});
   for (Tensor& target : targets) all.push_back(&target);
   return all;
+}
+
+Status set_whole_documents(const TracedNetwork& network) {
+  if (network.row_positions.empty()) return {};
+  const int64_t samples = network.x.shape[0];
+  const std::vector<int64_t> whole = {network.row_positions.rows() / samples};
+  return mark_documents(network.row_positions,
+                        std::vector<std::vector<int64_t>>(static_cast<size_t>(samples), whole));
 }
 
 void mark_present(const TracedNetwork& network, int64_t samples) {

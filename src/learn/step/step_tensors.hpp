@@ -52,6 +52,8 @@ struct StepTensors {
 TraceOptions traced_as_in_steps(const TrainStepOptions& options);
 // Marks the first `samples` rows of the next batch as real.
 void mark_present(const TracedNetwork& network, int64_t samples);
+// Each sample of the next batches is one document.
+Status set_whole_documents(const TracedNetwork& network);
 // Errors: fewer samples are real than a layer needs.
 Status enough_present(const TracedNetwork& network);
 // Its tensors, as recordings take them.

@@ -174,6 +174,7 @@ Status TrainStep::Impl::make_programs() {
   LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
   mark_present(tensors.network, network->input()[0]);
   mark_lengths(tensors.network.mask, tensors.network.ends, {});
+  LOOM_TRY(set_whole_documents(tensors.network));
   if (gathers() && !updates_alone()) {
     Trace apply(DType::f32);
     LOOM_TRY(record_update(apply, options, trained, tensors, together));
@@ -206,6 +207,7 @@ Status TrainStep::Impl::make_with_loss() {
   given = std::make_unique<Program>(std::move(program));
   mark_present(custom_loss_tensors.network, network->input()[0]);
   mark_lengths(custom_loss_tensors.network.mask, custom_loss_tensors.network.ends, {});
+  LOOM_TRY(set_whole_documents(custom_loss_tensors.network));
   return {};
 }
 
@@ -343,6 +345,18 @@ Status TrainStep::set_present(int64_t samples) {
 void TrainStep::set_lengths(std::span<const int64_t> lengths) {
   for (const StepTensors* t : {&impl_->tensors, &impl_->custom_loss_tensors})
     mark_lengths(t->network.mask, t->network.ends, lengths);
+}
+
+Status TrainStep::set_documents(std::span<const std::vector<int64_t>> samples) {
+  for (const StepTensors* t : {&impl_->tensors, &impl_->custom_loss_tensors}) {
+    const Tensor& positions = t->network.row_positions;
+    if (positions.empty()) continue;
+    if (std::ssize(samples) != impl_->network->input()[0])
+      return invalid(cat("documents of ", samples.size(), " samples, but a batch has ",
+                         impl_->network->input()[0]));
+    LOOM_TRY(mark_documents(positions, samples));
+  }
+  return {};
 }
 
 Result<StepResult> TrainStep::run_with_loss(double learning_rate, const GivenLoss& loss) {

@@ -51,6 +51,11 @@ class TrainStep {
   // (mark_lengths()). All, unless this was called.
   void set_lengths(std::span<const int64_t> lengths);
 
+  // With options.documents: the lengths of the documents of each sample of the next batches. They
+  // do not see each other, and positions begin at 0 in each. Each sample is one document unless
+  // this was called. Errors: invalid_argument: their sum is not the length of a sample.
+  Status set_documents(std::span<const std::vector<int64_t>> samples);
+
   Result<StepResult> run(double learning_rate);
 
   // One step whose loss the caller computes: from y [rows, cols] it fills dy, of that shape and

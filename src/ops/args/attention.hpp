@@ -81,18 +81,21 @@ struct AttentionArgs {
 // earlier positions and itself (causal), the last `window` of those (window > 0; not causal:
 // |distance| < window), and only those with mask != 0 (mask [sequences, T], may be empty). Sums and
 // soft_cap as in attention, over all positions between the first and the last that causality and
-// the window allow. Masked ones count as zeros. slopes (always f32) and sinks as in attention.
+// the window allow. Masked ones count as zeros. slopes (always f32) and sinks as in attention. With
+// row_positions (RowPosition, [R, 2]; causal) a sequence is a row of documents, one after the other:
+// a row at position p of its document sees at most the p rows before it, and itself. The position
+// of a row is 0, or one more than that of the row before.
 struct AttendArgs {
   Tensor q, k, v, y, mask;
   int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
   float scale = 1.0f;
   bool causal = true;
   float soft_cap = 0.0f;
-  Tensor slopes{}, sinks{};
+  Tensor slopes{}, sinks{}, row_positions{};
 
   static constexpr Gradient kGradient = Gradient::rule;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.q, self.k, self.v, self.mask, self.slopes, self.sinks);
+    reads(f, self.q, self.k, self.v, self.mask, self.slopes, self.sinks, self.row_positions);
     writes(f, self.y);
   }
   int64_t work() const { return q.shape.count() * (q.rows() / sequences); }
@@ -111,11 +114,12 @@ struct AttendDxArgs {
   float scale = 1.0f;
   bool causal = true;
   float soft_cap = 0.0f;
-  Tensor slopes{}, sinks{}, dsinks{};
+  Tensor slopes{}, sinks{}, dsinks{}, row_positions{};
 
   static constexpr Gradient kGradient = Gradient::none;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.q, self.k, self.v, self.dy, self.mask, self.slopes, self.sinks);
+    reads(f, self.q, self.k, self.v, self.dy, self.mask, self.slopes, self.sinks,
+          self.row_positions);
     writes(f, self.dq, self.dk, self.dv, self.dsinks);
   }
   int64_t work() const { return 3 * q.shape.count() * (q.rows() / sequences); }

@@ -52,6 +52,19 @@ Status per_head(std::string_view op, const Args& args) {
   return rules::vector(op, "sinks", args.sinks, args.heads, args.q.dtype);
 }
 
+// Positions of rows. Their contents are known only when the op runs; the caller must ensure that
+// they are valid.
+Status placed(std::string_view op, const Tensor& row_positions, int64_t rows, int64_t first) {
+  if (row_positions.empty()) return {};
+  LOOM_TRY(plain(op, "places", row_positions, DType::i32));
+  if (row_positions.shape.rank() != 2 || row_positions.rows() != rows || row_positions.cols() < 2) {
+    return op_error(op, "places ", row_positions.shape.str(), " must be ", Shape{rows, 2}.str(),
+                    ": a sequence and a position for each row, then pages, if there are any");
+  }
+  if (first == 0) return {};
+  return op_error(op, "rows have places of their own and begin at ", first, ": one or the other");
+}
+
 // The common checks of attend and attend_dx.
 template <class Args>
 Status sequences(std::string_view op, const Args& args) {
@@ -76,20 +89,10 @@ Status sequences(std::string_view op, const Args& args) {
   if (args.window < 0) return op_error(op, "window is ", args.window, ": it must not be negative");
   LOOM_TRY(rules::soft_cap(op, args.soft_cap));
   LOOM_TRY(per_head(op, args));
+  LOOM_TRY(placed(op, args.row_positions, q.rows(), 0));
+  if (!args.row_positions.empty() && !args.causal)
+    return op_error(op, "rows with places of their own are causal; these are not");
   return matrix_or_absent(op, "mask", mask, args.sequences, q.rows() / args.sequences, q.dtype);
-}
-
-// Positions of rows. Their contents are known only when the op runs; the caller must ensure that
-// they are valid.
-Status placed(std::string_view op, const Tensor& row_positions, int64_t rows, int64_t first) {
-  if (row_positions.empty()) return {};
-  LOOM_TRY(plain(op, "places", row_positions, DType::i32));
-  if (row_positions.shape.rank() != 2 || row_positions.rows() != rows || row_positions.cols() < 2) {
-    return op_error(op, "places ", row_positions.shape.str(), " must be ", Shape{rows, 2}.str(),
-                    ": a sequence and a position for each row, then pages, if there are any");
-  }
-  if (first == 0) return {};
-  return op_error(op, "rows have places of their own and begin at ", first, ": one or the other");
 }
 
 // Rows without `places` belong to the only sequence.
@@ -199,14 +202,15 @@ Status check(const AttentionArgs& args) {
 }
 
 Status check(const AttendArgs& args) {
-  const auto& [q, k, v, y, mask, n, heads, kv_heads, window, scale, causal, cap, slopes, sinks] =
-      args;
+  const auto& [q, k, v, y, mask, n, heads, kv_heads, window, scale, causal, cap, slopes, sinks,
+               row_positions] = args;
   LOOM_TRY(sequences("attend", args));
   LOOM_TRY(plain("attend", "y", y, q.dtype));
   LOOM_TRY(same_shape("attend", "q", q, "y", y));
   return apart_from(
       "attend", "y", y,
-      {{"q", q}, {"k", k}, {"v", v}, {"mask", mask}, {"slopes", slopes}, {"sinks", sinks}});
+      {{"q", q}, {"k", k}, {"v", v}, {"mask", mask}, {"slopes", slopes}, {"sinks", sinks},
+       {"places", row_positions}});
 }
 
 Status gradient_rule(Differentiator& d, const AttendArgs& a) {
@@ -235,6 +239,7 @@ Status gradient_rule(Differentiator& d, const AttendArgs& a) {
   g.soft_cap = a.soft_cap;
   g.slopes = a.slopes;
   g.sinks = a.sinks;
+  g.row_positions = a.row_positions;
   if (!a.sinks.empty()) g.dsinks = d.fresh(Shape{a.q.rows(), a.heads});
   LOOM_TRY(d.ops().attend_dx(g));
   if (!sinks.out.empty()) LOOM_TRY(d.ops().reduce_cols({g.dsinks, sinks.out, sinks.accumulate}));
@@ -245,7 +250,7 @@ Status gradient_rule(Differentiator& d, const AttendArgs& a) {
 
 Status check(const AttendDxArgs& args) {
   const auto& [q, k, v, dy, mask, dq, dk, dv, n, heads, kv_heads, window, scale, causal, cap,
-               slopes, sinks, dsinks] = args;
+               slopes, sinks, dsinks, row_positions] = args;
   LOOM_TRY(sequences("attend_dx", args));
   LOOM_TRY(plain("attend_dx", "dy", dy, q.dtype));
   LOOM_TRY(same_shape("attend_dx", "q", q, "dy", dy));

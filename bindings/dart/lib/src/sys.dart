@@ -1191,6 +1191,10 @@ final class loom_model_options extends Struct {
   /// of rotary positions, for contexts beyond those of the training: "linear:4", "dynamic:4",
   /// "yarn:4" or "none"; null: the file's
   external Pointer<Uint8> rope_scaling;
+  /// LoRA adapters, folders of PEFT: PATH, or PATH=WEIGHT
+  external Pointer<Pointer<Uint8>> lora;
+  @Int64()
+  external int lora_count;
 }
 
 /// The description of a model.

@@ -44,7 +44,9 @@ struct Head {
         causal(a.causal),
         rule{a.scale, a.soft_cap, a.slopes.empty() ? 0.0f : a.slopes.f32()[head],
              a.sinks.empty() ? nullptr : a.sinks.f32() + head},
-        mask(a.mask.empty() ? nullptr : a.mask.f32_row(sequence)) {
+        mask(a.mask.empty() ? nullptr : a.mask.f32_row(sequence)),
+        places(a.row_positions),
+        first(sequence * length) {
     const int64_t kv = head / (a.heads / a.kv_heads);
     q = a.q.f32_row(sequence * length) + head * width;
     k = a.k.f32_row(sequence * length) + kv * width;
@@ -52,10 +54,14 @@ struct Head {
     q_stride = a.q.row_stride, k_stride = a.k.row_stride, v_stride = a.v.row_stride;
   }
 
-  // Positions that causality and the window allow a row.
+  // Positions that causality, the window and the begin of its document allow a row.
   LaneRange allowed(int64_t row) const {
     const int64_t after = row + 1;
-    const int64_t begin = window > 0 && after > window ? after - window : 0;
+    int64_t begin = window > 0 && after > window ? after - window : 0;
+    if (!places.empty()) {
+      const int64_t start = row - place_of(places, first + row, 0).position;
+      if (start > begin) begin = start;
+    }
     if (causal) return {begin, after};
     return {begin, window > 0 && length - row > window ? row + window : length};
   }
@@ -69,6 +75,8 @@ struct Head {
   bool causal;
   ScoreRule rule;
   const float* mask;
+  Tensor places;
+  int64_t first;  // row of the sequence
   const float *q, *k, *v;
   int64_t q_stride, k_stride, v_stride;
 };
@@ -262,6 +270,7 @@ inline AttendDxArgs one_kv_head(const AttendDxArgs& a, int64_t sequence, int64_t
   one.q = wide(a.q), one.dy = wide(a.dy), one.dq = wide(a.dq);
   one.k = narrow(a.k), one.v = narrow(a.v), one.dk = narrow(a.dk), one.dv = narrow(a.dv);
   one.mask = part_of(a.mask, sequence, 1, 0, length);
+  if (!a.row_positions.empty()) one.row_positions = a.row_positions.slice_rows(first, length);
   one.slopes = part_of(a.slopes, 0, 1, kv * shared, shared);
   one.sinks = part_of(a.sinks, 0, 1, kv * shared, shared);
   one.dsinks = part_of(a.dsinks, first, length, kv * shared, shared);

@@ -221,6 +221,7 @@ fn run(row: u32, lane: u32) {
 }  // namespace
 
 Status attend_dx(Frame& frame, const AttendDxArgs& args) {
+  if (!args.row_positions.empty()) return unsupported("attend_dx: no kernel for rows of documents");
   if (!args.slopes.empty() || !args.sinks.empty())
     return unsupported("attend_dx: no kernel for ALiBi or sinks");
   const int64_t length = args.q.rows() / args.sequences;

@@ -247,6 +247,7 @@ Status attention(Frame& frame, const AttentionArgs& args) {
 }
 
 Status attend(Frame& frame, const AttendArgs& args) {
+  if (!args.row_positions.empty()) return unsupported("attend: no kernel for rows of documents");
   const int64_t length = args.q.rows() / args.sequences;
   const AttendWork work{
       args.sequences, length,      args.heads, args.kv_heads, args.q.cols() / args.heads, 0, length,

@@ -1361,7 +1361,7 @@ public interface Sys extends Library {
    */
   @Structure.FieldOrder({
       "struct_size", "has_dtype", "dtype", "progress", "user", "borrow", "allow_nonfinite",
-      "chat_template", "rope_scaling"
+      "chat_template", "rope_scaling", "lora", "lora_count"
   })
   class ModelOptions extends Structure {
     public int struct_size;
@@ -1398,6 +1398,11 @@ public interface Sys extends Library {
      * "yarn:4" or "none"; null: the file's
      */
     public Pointer rope_scaling;
+    /**
+     * LoRA adapters, folders of PEFT: PATH, or PATH=WEIGHT
+     */
+    public Pointer lora;
+    public long lora_count;
 
     public ModelOptions() {
       struct_size = size();
