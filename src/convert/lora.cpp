@@ -46,8 +46,7 @@ Status add_lora(LanguageModel& model, const std::vector<std::string>& paths, Thr
   std::vector<ModelAdapter> adapters;
   for (const std::string& text : paths) {
     LOOM_ASSIGN(const LoraPath path, lora_path(text));
-    LOOM_ASSIGN(ModelAdapter adapter,
-                read_peft_adapter(path.folder, model.config(), path.weight));
+    LOOM_ASSIGN(ModelAdapter adapter, read_peft_adapter(path.folder, model.config(), path.weight));
     adapter.name = cat("lora", adapters.size() + 1);
     adapters.push_back(std::move(adapter));
   }

@@ -139,8 +139,8 @@ Status mark_documents(const Tensor& row_positions, std::span<const std::vector<i
       ++document;
     }
     if (sum == length) continue;
-    return invalid(cat("the lengths of the documents of sample ", s, " must be above 0 and sum to ",
-                       length));
+    return invalid(
+        cat("the lengths of the documents of sample ", s, " must be above 0 and sum to ", length));
   }
   return {};
 }

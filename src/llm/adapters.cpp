@@ -34,8 +34,7 @@ Result<Network> with_model_adapters(std::shared_ptr<const Network> base,
   LOOM_ASSIGN(Network network, sharing(std::move(base), grid));
   for (const ModelAdapter& adapter : adapters) {
     for (const WeightAdapter& weight : adapter.weights) {
-      const std::string path =
-          cat(weight.cell.str(), "/", weight.below, ".", adapter.name, ".");
+      const std::string path = cat(weight.cell.str(), "/", weight.below, ".", adapter.name, ".");
       LOOM_TRY(load_matrix(network, path + "a", weight.a, pool));
       LOOM_TRY(load_matrix(network, path + "b", weight.b, pool));
     }

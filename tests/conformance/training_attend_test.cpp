@@ -106,7 +106,8 @@ void conform_attend_of(const Heads& h, const Span& span, Values kind, uint64_t s
 void conform_attend_dx_of(const Heads& h, const Span& span, Values kind, uint64_t seed,
                           bool masked) {
   Inputs in(h, span, kind, seed, masked);
-  if (tame_values() && (in.has_slopes || in.has_sinks || in.documents)) return;  // devices have no kernel for it
+  if (tame_values() && (in.has_slopes || in.has_sinks || in.documents))
+    return;  // devices have no kernel for it
   expect_same_bits(in.what, [&](const Runner& run) {
     const Rows dq = filled(in.rows, h.heads * h.width, 1);
     const Rows dk = filled(in.rows, h.kv_heads * h.width, 0);

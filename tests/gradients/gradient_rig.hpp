@@ -21,7 +21,7 @@ namespace loom::core::test {
 
 struct GradientOptions {
   bool masked = false;
-  std::vector<int64_t> lengths = {};  // of the sequences; in place of `masked`
+  std::vector<int64_t> lengths = {};                 // of the sequences; in place of `masked`
   std::vector<std::vector<int64_t>> documents = {};  // lengths, for each sample
   double step = 1e-5;
   double tolerance = 1e-6;

@@ -45,9 +45,9 @@ GridSpec random_grid(Choice& choose, bool ids, int64_t in, int64_t length) {
   const int64_t width = 2 * choose.from(2, 6);
   std::vector<LayerConfig> layers;
   if (ids) {
-    layers.push_back(layer(LayerKind::embedding, {{"vocab", kVocabulary},
-                                                  {"width", width},
-                                                  {"positions", choose.yes() ? length : 0}}));
+    layers.push_back(layer(
+        LayerKind::embedding,
+        {{"vocab", kVocabulary}, {"width", width}, {"positions", choose.yes() ? length : 0}}));
   } else {
     layers.push_back(layer(LayerKind::dense, {{"in", in}, {"out", width}}));
   }
@@ -214,8 +214,8 @@ TEST(Documents, WrongLengthsAreRefused) {
 }
 
 TEST(Documents, LayersThatLookAtSeveralRowsAreRefusedByName) {
-  const GridSpec grid = row_of({layer(LayerKind::gru, {{"in", 3}, {"hidden", 4},
-                                                       {"return_sequence", true}})});
+  const GridSpec grid =
+      row_of({layer(LayerKind::gru, {{"in", 3}, {"hidden", 4}, {"return_sequence", true}})});
   ThreadPool pool(1, true);
   Network network = *Network::finalize(grid, Shape{1, 5, 3});
   ASSERT_TRUE(init_params(network, DType::f32, 1, pool).ok());

@@ -150,7 +150,8 @@ class LLM(ModelCalls):
         stored. context: positions; 0: the model's, at most 2048. activations: "q8", "f32", or as
         the engine says. chat_template: replaces that of the file. rope_scaling: of rotary
         positions, for contexts beyond those of the training: "linear:4", "dynamic:4", "yarn:4" or
-        "none". lora: LoRA adapters, folders of PEFT: "PATH", or "PATH=0.5". allow_nonfinite: accepts weights that are NaN or infinite."""
+        "none". lora: LoRA adapters, folders of PEFT: "PATH", or "PATH=0.5". allow_nonfinite:
+        accepts weights that are NaN or infinite."""
         callbacks, model = Callbacks(), ctypes.c_void_p()
         adapters = [lora] if isinstance(lora, str) else list(lora)
         options = sized(

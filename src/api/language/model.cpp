@@ -102,8 +102,8 @@ Result<core::LanguageModel> load_model(const Engine& engine, const core::FileRef
   LOOM_TRY(core::check_opening(path, engine.impl().budget()));
   Result<core::LanguageModel> model = core::load_language_model(path, load, engine.impl().pool);
   // The template, the scaling and adapters may be the caller's; the rest is from the file.
-  const bool own = !options.chat_template.empty() || !options.rope_scaling.empty() ||
-                   !options.lora.empty();
+  const bool own =
+      !options.chat_template.empty() || !options.rope_scaling.empty() || !options.lora.empty();
   if (model.ok() || own) return model;
   return core::file_error(model.error(), path);
 }

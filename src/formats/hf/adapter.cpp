@@ -25,16 +25,16 @@ struct PeftConfig {
   std::vector<std::pair<std::string, double>> alphas;  // of modules, by the end of their names
 };
 
-// Settings that must have one of these values, because another one is other mathematics.
-struct FixedSetting {
+// Settings that must be absent or off, because they are other mathematics.
+struct OffSetting {
   std::string_view key, meaning;
 };
-constexpr FixedSetting kOff[] = {{"use_dora", "DoRA"},
-                                 {"lora_bias", "biases of B"},
-                                 {"alora_invocation_tokens", "an activated LoRA"},
-                                 {"target_parameters", "adapters of parameters"},
-                                 {"layer_replication", "repeated layers"},
-                                 {"trainable_token_indices", "trained rows of the embedding"}};
+constexpr OffSetting kOff[] = {{"use_dora", "DoRA"},
+                               {"lora_bias", "biases of B"},
+                               {"alora_invocation_tokens", "an activated LoRA"},
+                               {"target_parameters", "adapters of parameters"},
+                               {"layer_replication", "repeated layers"},
+                               {"trainable_token_indices", "trained rows of the embedding"}};
 
 bool is_off(const JsonValue* value) {
   if (value == nullptr || value->is_null()) return true;
@@ -81,7 +81,7 @@ Status PeftReader::read_config() {
                            "; only \"LORA\" is read"),
                        path);
   }
-  for (const FixedSetting& setting : kOff) {
+  for (const OffSetting& setting : kOff) {
     if (!is_off(json.find(setting.key)))
       return unsupported(cat(setting.key, ": ", setting.meaning, " cannot be run yet"), path);
   }
@@ -155,10 +155,10 @@ Status PeftReader::add(const Param& param, const std::string& below) {
   const int64_t out = param.spec.shape[0], in = param.spec.shape[1];
   const int64_t rank = a->shape[0], rows = part.rows > 0 ? part.rows : out;
   if (a->shape[1] != in || b->shape[0] != rows || b->shape[1] != rank || rank < 1) {
-    return bad_file(cat(start, ": lora_A [", a->shape[0], ", ", a->shape[1], "] and lora_B [",
-                        b->shape[0], ", ", b->shape[1], "] do not fit a weight [", rows, ", ", in,
-                        "] of the model"),
-                    file(kTensors));
+    return bad_file(
+        cat(start, ": lora_A [", a->shape[0], ", ", a->shape[1], "] and lora_B [", b->shape[0],
+            ", ", b->shape[1], "] do not fit a weight [", rows, ", ", in, "] of the model"),
+        file(kTensors));
   }
   WeightAdapter weight;
   weight.cell = param.cell;

@@ -82,9 +82,9 @@ struct AttentionArgs {
 // |distance| < window), and only those with mask != 0 (mask [sequences, T], may be empty). Sums and
 // soft_cap as in attention, over all positions between the first and the last that causality and
 // the window allow. Masked ones count as zeros. slopes (always f32) and sinks as in attention. With
-// row_positions (RowPosition, [R, 2]; causal) a sequence is a row of documents, one after the other:
-// a row at position p of its document sees at most the p rows before it, and itself. The position
-// of a row is 0, or one more than that of the row before.
+// row_positions (RowPosition, [R, 2]; causal) a sequence is a row of documents, one after the
+// other: a row at position p of its document sees at most the p rows before it, and itself. The
+// position of a row is 0, or one more than that of the row before.
 struct AttendArgs {
   Tensor q, k, v, y, mask;
   int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;

@@ -207,10 +207,14 @@ Status check(const AttendArgs& args) {
   LOOM_TRY(sequences("attend", args));
   LOOM_TRY(plain("attend", "y", y, q.dtype));
   LOOM_TRY(same_shape("attend", "q", q, "y", y));
-  return apart_from(
-      "attend", "y", y,
-      {{"q", q}, {"k", k}, {"v", v}, {"mask", mask}, {"slopes", slopes}, {"sinks", sinks},
-       {"places", row_positions}});
+  return apart_from("attend", "y", y,
+                    {{"q", q},
+                     {"k", k},
+                     {"v", v},
+                     {"mask", mask},
+                     {"slopes", slopes},
+                     {"sinks", sinks},
+                     {"places", row_positions}});
 }
 
 Status gradient_rule(Differentiator& d, const AttendArgs& a) {

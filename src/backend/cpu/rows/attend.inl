@@ -45,7 +45,7 @@ struct Head {
         rule{a.scale, a.soft_cap, a.slopes.empty() ? 0.0f : a.slopes.f32()[head],
              a.sinks.empty() ? nullptr : a.sinks.f32() + head},
         mask(a.mask.empty() ? nullptr : a.mask.f32_row(sequence)),
-        places(a.row_positions),
+        row_positions(a.row_positions),
         first(sequence * length) {
     const int64_t kv = head / (a.heads / a.kv_heads);
     q = a.q.f32_row(sequence * length) + head * width;
@@ -58,8 +58,8 @@ struct Head {
   LaneRange allowed(int64_t row) const {
     const int64_t after = row + 1;
     int64_t begin = window > 0 && after > window ? after - window : 0;
-    if (!places.empty()) {
-      const int64_t start = row - place_of(places, first + row, 0).position;
+    if (!row_positions.empty()) {
+      const int64_t start = row - place_of(row_positions, first + row, 0).position;
       if (start > begin) begin = start;
     }
     if (causal) return {begin, after};
@@ -75,7 +75,7 @@ struct Head {
   bool causal;
   ScoreRule rule;
   const float* mask;
-  Tensor places;
+  Tensor row_positions;
   int64_t first;  // row of the sequence
   const float *q, *k, *v;
   int64_t q_stride, k_stride, v_stride;
