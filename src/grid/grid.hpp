@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "grid/adapter.hpp"
+#include "grid/adapters/adapter.hpp"
 #include "layers/core/layer.hpp"
 
 namespace loom::core {

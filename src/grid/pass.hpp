@@ -13,7 +13,7 @@
 
 namespace loom::core {
 
-// Records ForwardCall::product() with the adapters of a weight (grid/adapter.hpp).
+// Records ForwardCall::product() with the adapters of a weight (grid/adapters/adapter.hpp).
 Status adapted_product(ForwardCall& call, const Network& network, const Node& node, size_t weight,
                        MatmulArgs m);
 

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "grid/adapter_merge.hpp"
+#include "grid/adapters/merge.hpp"
 
 namespace loom::core {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/numbers/rng.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "dtype/r16/r16.hpp"
-#include "grid/adapter_merge.hpp"
+#include "grid/adapters/merge.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
 #include "grid/session.hpp"

@@ -85,7 +85,7 @@ class Adapters(unittest.TestCase):
         for weights, options, scales in cases:
             with self.subTest(options):
                 net = network()
-                adapted = net.with_adapter(*weights, **options, seed=7)
+                adapted = net.with_adapter(weights, **options, seed=7)
                 frozen = {n: v for n, v in adapted.state_dict().items() if n.endswith("weight")}
                 self.train(adapted, scales)
                 for name, values in frozen.items():

@@ -1,7 +1,7 @@
 """Adapters of a network: small matrices that are trained in place of its weights."""
 
 import ctypes
-from typing import TypeVar
+from typing import Sequence, TypeVar, Union
 
 from . import _ffi
 from ._library import Handle, encoded, handle_from, lib, sized
@@ -16,7 +16,8 @@ class Adapted(Handle):
 
     def with_adapter(
         self: Self,
-        *weights: str,
+        weights: Union[str, Sequence[str]] = (),
+        *,
         # options: generated from api/options, AdapterOptions but weights
         name: str = "lora",
         rank: int = 8,
@@ -40,10 +41,11 @@ class Adapted(Handle):
         dropout: Probability that training leaves out a value of the input of A; from 0, below 1.
         seed: Seed of A; B is zero.
         """
+        names = [weights] if isinstance(weights, str) else list(weights)
         options = sized(
             _ffi.loom_adapter_options,
-            weights=c_texts(list(weights)),
-            weights_count=len(weights),
+            weights=c_texts(names),
+            weights_count=len(names),
             name=encoded(name),
             has_rank=1,
             rank=rank,

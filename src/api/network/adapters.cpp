@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "api/network/network_impl.hpp"
-#include "grid/adapter_merge.hpp"
+#include "grid/adapters/merge.hpp"
 #include "grid/init.hpp"
 #include "loom/adapter_options.hpp"
 

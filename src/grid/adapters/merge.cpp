@@ -1,4 +1,4 @@
-#include "grid/adapter_merge.hpp"
+#include "grid/adapters/merge.hpp"
 
 #include <cmath>
 
