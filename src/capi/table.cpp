@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 288,
+      1, 290,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -154,6 +154,7 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_telemetry_free,
       &loom_tokenizer_encode_with,
       &loom_tokenizer_token_bytes,
+      &loom_model_render_messages,
       &loom_model_session_save_state,
       &loom_model_session_load_state,
       &loom_model_session_get_info,
@@ -172,6 +173,7 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_model_tool_format,
       &loom_model_call_grammar,
       &loom_model_reply_parser,
+      &loom_model_read_reply,
       &loom_reply_parser_feed,
       &loom_reply_parser_finish,
       &loom_reply_parser_problem,
