@@ -92,7 +92,7 @@ if(LOOM_MINIMAL)
   set(LOOM_ONLY_train_io file_memory media_reading trained_model)
   set(LOOM_ONLY_convert checkpoint format_.* formats fresh_source language_model lora
     open_model open_weights packing write_model)
-  set(LOOM_ONLY_api chat chat_json dtype engine files gpu gpu_cache graph layer_builder layers model model_session
+  set(LOOM_ONLY_api chat chat_json chat_messages dtype engine files gpu gpu_cache graph layer_builder layers model model_session
     names network network_bytes network_impl network_session reply templates tensor suggested_sampling text
     tokenizer)
 endif()

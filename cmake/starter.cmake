@@ -31,7 +31,7 @@ set(LOOM_STARTER_telemetry spread)
 set(LOOM_STARTER_train_io file_memory)
 set(LOOM_STARTER_convert checkpoint description_diff format_entity format_folder format_gguf format_json formats fresh_source
   language_model lora model_report open_model packing)
-set(LOOM_STARTER_api beam_options beams chat chat_json dtype engine files inspect memory_history model model_session names
+set(LOOM_STARTER_api beam_options beams chat chat_json chat_messages dtype engine files inspect memory_history model model_session names
   network_bytes reply suggested_sampling tensor text tokenizer)
 
 # loom_starter_split(ROOM REST STARTER): moves the starter's files of a room from the first list to the other.

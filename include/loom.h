@@ -1329,7 +1329,8 @@ typedef struct loom_model_info {
 #define LOOM_MODEL_INFO_INIT \
   {(uint32_t)sizeof(loom_model_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0}
 
-/* The layout is frozen. */
+/* A turn of text only; its layout is frozen. loom_model_render_messages() takes turns with calls
+ * and parts. */
 typedef struct loom_chat_turn {
   const char *role; /* "system", "user", "assistant" */
   const char *content;
@@ -1344,9 +1345,11 @@ typedef struct loom_chat_options {
   const char *tools;
   const char *documents; /* a JSON array that some templates quote; null: none */
   const char *variables; /* a JSON object that the template sees too; null: none */
+  /* 1: ends after the text of the last turn, which the model continues */
+  int32_t continue_final_message;
 } loom_chat_options;
 #define LOOM_CHAT_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_chat_options), 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_chat_options), 0, 0, 0, 0, 0, 0}
 
 /* The options of a conversation. */
 typedef struct loom_model_session_options {
@@ -1660,6 +1663,13 @@ LOOM_EXPORT loom_status loom_model_detokenize(const loom_model *model, const int
 LOOM_EXPORT loom_status loom_model_render_chat(const loom_model *model, const loom_chat_turn *turns,
     int64_t count, const loom_chat_options *options, char **out);
 
+/* The same for messages as JSON: [{role, content (text, null or a list of parts), tool_calls,
+ * tool_call_id, name, reasoning_content, ...}]. loom_model_tokenize() without special tokens has
+ * the ids. `*out` is transferred: loom_free(). Errors also: invalid_argument, naming the message
+ * and the member. */
+LOOM_EXPORT loom_status loom_model_render_messages(const loom_model *model, const char *messages,
+    const loom_chat_options *options, char **out);
+
 /* Ids of loom_model_render_chat(). `*ids` is transferred: loom_free(). */
 LOOM_EXPORT loom_status loom_model_tokenize_chat(const loom_model *model,
     const loom_chat_turn *turns, int64_t count, const loom_chat_options *options, int32_t **ids,
@@ -1853,6 +1863,12 @@ LOOM_EXPORT loom_status loom_model_call_grammar(const loom_model *model, const c
  * array of functions). */
 LOOM_EXPORT loom_status loom_model_reply_parser(const loom_model *model, const char *prompt,
     const char *tools, loom_reply_parser **out);
+
+/* A whole reply to `prompt` as a message for loom_model_render_messages(), as JSON: {role,
+ * content, reasoning_content, tool_calls}. `tools` may be null. `*out` is transferred:
+ * loom_free(). Errors: those of loom_model_reply_parser(). */
+LOOM_EXPORT loom_status loom_model_read_reply(const loom_model *model, const char *text,
+    const char *prompt, const char *tools, char **out);
 
 /* More text of the reply; `sink` gets the pieces that are certain by now. The split of the text
  * does not matter. One thread at a time. */
@@ -3108,6 +3124,8 @@ typedef struct loom_api {
       const loom_encode_options *options, int32_t **ids, int64_t *count);
   loom_status (*tokenizer_token_bytes)(const loom_tokenizer *tokenizer, int32_t id, char **out,
       int64_t *size);
+  loom_status (*model_render_messages)(const loom_model *model, const char *messages,
+      const loom_chat_options *options, char **out);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
   loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
   loom_status (*model_session_get_info)(const loom_model_session *session,
@@ -3133,6 +3151,8 @@ typedef struct loom_api {
       const loom_call_rules *rules, char **out);
   loom_status (*model_reply_parser)(const loom_model *model, const char *prompt, const char *tools,
       loom_reply_parser **out);
+  loom_status (*model_read_reply)(const loom_model *model, const char *text, const char *prompt,
+      const char *tools, char **out);
   loom_status (*reply_parser_feed)(loom_reply_parser *parser, const char *text, loom_reply_fn sink,
       void *user);
   loom_status (*reply_parser_finish)(loom_reply_parser *parser, loom_reply_fn sink, void *user);

@@ -23,6 +23,8 @@ namespace Loom
         /// <summary>Generation ends where one of these appears.</summary>
         public string[] Stop = new string[0];
         public bool Logprobs;
+        /// <summary>Marks of chats become text too, for Model.ReadReply.</summary>
+        public bool SpecialText;
     }
 
     /// <summary>A token that was drawn.</summary>
@@ -66,19 +68,6 @@ namespace Loom
                 Calls.Check(Sys.loom_generation_get_info(raw, ref info));
                 Stop = (Stop)info.stop;
             }
-        }
-    }
-
-    /// <summary>A turn of a conversation: "system", "user" or "assistant", and what was said.</summary>
-    public sealed class Turn
-    {
-        public readonly string Role;
-        public readonly string Content;
-
-        public Turn(string role, string content)
-        {
-            Role = role;
-            Content = content;
         }
     }
 
@@ -137,23 +126,27 @@ namespace Loom
             }
         }
 
-        private static IntPtr Rows(Borrowed memory, Turn[] turns)
-        {
-            if (turns.Length == 0) throw LoomException.Invalid("a conversation has at least one turn");
-            string[] texts = new string[2 * turns.Length];
-            for (int i = 0; i < texts.Length; ++i) texts[i] = i % 2 == 0 ? turns[i / 2].Role : turns[i / 2].Content;
-            return memory.Texts(texts); // a turn is two texts
-        }
-
         /// <summary>The conversation as the model's chat template writes it.</summary>
-        public string RenderChat(params Turn[] turns)
+        public string RenderChat(Conversation conversation)
         {
             using (Borrowed memory = new Borrowed())
             {
-                IntPtr rows = Rows(memory, turns);
-                CChatOptions how = CChatOptions.Sized();
+                IntPtr messages = memory.Text(conversation.Messages);
+                CChatOptions how = conversation.Options(memory);
                 return Calls.TakenText((out IntPtr text) =>
-                    Sys.loom_model_render_chat(handle, rows, turns.Length, ref how, out text));
+                    Sys.loom_model_render_messages(handle, messages, ref how, out text));
+            }
+        }
+
+        /// <summary>A reply to the prompt of RenderChat as a message of JSON: {"role", "content",
+        /// "reasoning_content", "tool_calls"}. tools: those of the conversation; null: none.</summary>
+        public string ReadReply(string reply, string prompt, string tools = null)
+        {
+            using (Borrowed memory = new Borrowed())
+            {
+                IntPtr words = memory.Text(reply), before = memory.Text(prompt), offered = Conversation.Or(memory, tools);
+                return Calls.TakenText((out IntPtr text) =>
+                    Sys.loom_model_read_reply(handle, words, before, offered, out text));
             }
         }
 
@@ -180,18 +173,19 @@ namespace Loom
             using (ModelSession session = Session()) return session.Stream(prompt, settings, onToken);
         }
 
-        /// <summary>The next turn of a conversation, written with the model's own template.</summary>
-        public Generation Chat(Turn[] turns, GenerateSettings settings, Func<Token, bool> onToken = null)
+        /// <summary>The next turn of a conversation, written with the model's own template. With tools the text is
+        /// one for ReadReply.</summary>
+        public Generation Chat(Conversation conversation, GenerateSettings settings, Func<Token, bool> onToken = null)
         {
             int[] prompt;
             using (Borrowed memory = new Borrowed())
             {
-                IntPtr rows = Rows(memory, turns);
-                CChatOptions how = CChatOptions.Sized();
+                IntPtr words = memory.Text(RenderChat(conversation));
                 prompt = Calls.TakenIds((out IntPtr ids, out long count) =>
-                    Sys.loom_model_tokenize_chat(handle, rows, turns.Length, ref how, out ids, out count));
+                    Sys.loom_model_tokenize(handle, words, 0, out ids, out count));
             }
-            using (ModelSession session = Session()) return session.Stream(prompt, settings, onToken);
+            bool special = settings.SpecialText || conversation.Tools != null;
+            using (ModelSession session = Session()) return session.Stream(prompt, settings, onToken, special);
         }
 
         public void Dispose()
@@ -243,24 +237,31 @@ namespace Loom
             using (Borrowed memory = new Borrowed())
             {
                 IntPtr text = memory.Text(prompt);
-                return Run(memory, settings, onToken, (ref CGenerateOptions how, out GenerationHandle made) =>
-                    Sys.loom_model_session_generate(handle, text, ref how, out made));
+                Call call = (ref CGenerateOptions how, out GenerationHandle made) =>
+                    Sys.loom_model_session_generate(handle, text, ref how, out made);
+                return Run(memory, settings, onToken, settings.SpecialText, call);
             }
         }
 
         /// <summary>The same for a prompt of tokens.</summary>
         public Generation Stream(int[] prompt, GenerateSettings settings, Func<Token, bool> onToken)
         {
+            return Stream(prompt, settings, onToken, settings.SpecialText);
+        }
+
+        internal Generation Stream(int[] prompt, GenerateSettings settings, Func<Token, bool> onToken, bool special)
+        {
             using (Borrowed memory = new Borrowed())
             {
                 IntPtr ids = memory.Pinned(prompt);
-                return Run(memory, settings, onToken, (ref CGenerateOptions how, out GenerationHandle made) =>
-                    Sys.loom_model_session_generate_ids(handle, ids, prompt.Length, ref how, out made));
+                Call call = (ref CGenerateOptions how, out GenerationHandle made) =>
+                    Sys.loom_model_session_generate_ids(handle, ids, prompt.Length, ref how, out made);
+                return Run(memory, settings, onToken, special, call);
             }
         }
 
         private static Generation Run(
-            Borrowed memory, GenerateSettings settings, Func<Token, bool> onToken, Call call)
+            Borrowed memory, GenerateSettings settings, Func<Token, bool> onToken, bool special, Call call)
         {
             Caught caught = new Caught();
             CGenerateOptions how = CGenerateOptions.Sized();
@@ -273,6 +274,7 @@ namespace Loom
             how.stop = memory.Texts(settings.Stop);
             how.stop_count = settings.Stop.Length;
             how.logprobs = settings.Logprobs ? 1 : 0;
+            how.special_text = special ? 1 : 0;
             if (onToken != null) how.on_token = (user, at) => caught.Run(() => onToken(new Token(at)));
             GenerationHandle made;
             int status = call(ref how, out made);

@@ -1604,7 +1604,8 @@ namespace Loom
         }
     }
 
-    /// <summary>The layout is frozen.</summary>
+    /// <summary>A turn of text only; its layout is frozen. loom_model_render_messages() takes turns
+    /// with calls and parts.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CChatTurn
     {
@@ -1629,6 +1630,8 @@ namespace Loom
         public IntPtr documents;
         /// <summary>a JSON object that the template sees too; null: none</summary>
         public IntPtr variables;
+        /// <summary>1: ends after the text of the last turn, which the model continues</summary>
+        public int continue_final_message;
 
         public static CChatOptions Sized()
         {
@@ -3551,6 +3554,15 @@ namespace Loom
             ModelHandle model, IntPtr turns, long count, ref CChatOptions options, out IntPtr @out
         );
 
+        /// <summary>The same for messages as JSON: [{role, content (text, null or a list of parts),
+        /// tool_calls, tool_call_id, name, reasoning_content, ...}]. loom_model_tokenize() without
+        /// special tokens has the ids. `*out` is transferred: loom_free(). Errors also:
+        /// invalid_argument, naming the message and the member.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_render_messages(
+            ModelHandle model, IntPtr messages, ref CChatOptions options, out IntPtr @out
+        );
+
         /// <summary>Ids of loom_model_render_chat(). `*ids` is transferred: loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_tokenize_chat(
@@ -3788,6 +3800,14 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_reply_parser(
             ModelHandle model, IntPtr prompt, IntPtr tools, out ReplyParserHandle @out
+        );
+
+        /// <summary>A whole reply to `prompt` as a message for loom_model_render_messages(), as
+        /// JSON: {role, content, reasoning_content, tool_calls}. `tools` may be null. `*out` is
+        /// transferred: loom_free(). Errors: those of loom_model_reply_parser().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_read_reply(
+            ModelHandle model, IntPtr text, IntPtr prompt, IntPtr tools, out IntPtr @out
         );
 
         /// <summary>More text of the reply; `sink` gets the pieces that are certain by now. The

@@ -1,6 +1,7 @@
 package loom
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -182,12 +183,24 @@ func TestAModelStreamsChatsAndAPanicLeavesItWhole(t *testing.T) {
 	_, err := session.Stream("a\x00b", options, nil)
 	fails(t, err, CodeInvalidArgument, "NUL")
 	turns := []Turn{{"user", "Hello"}}
-	if !strings.Contains(must[string](t)(model.RenderChat(turns)), "Hello") {
+	if !strings.Contains(must[string](t)(model.RenderChat(turns, ChatOptions{})), "Hello") {
 		t.Error("the turn is not in the text")
 	}
-	must[Generation](t)(model.Chat(turns, options, nil))
-	_, err = model.Chat(nil, options, nil)
-	fails(t, err, CodeInvalidArgument, "turn")
+	must[Generation](t)(model.Chat(turns, ChatOptions{}, options, nil))
+	_, err = model.Chat(nil, ChatOptions{}, options, nil)
+	fails(t, err, CodeInvalidArgument, "messages must be a list")
+	parts := []any{map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": 5}}}}
+	_, err = model.RenderChat(parts, ChatOptions{})
+	fails(t, err, CodeInvalidArgument, "messages[0].content[0].text must be a text; got 5")
+	continued := append(turns, Turn{"assistant", "Once"})
+	text := must[string](t)(model.RenderChat(continued, ChatOptions{ContinueFinalMessage: true}))
+	if !strings.HasSuffix(text, "Once") {
+		t.Error("the last message is not continued:", text)
+	}
+	reply := must[json.RawMessage](t)(model.ReadReply("Hi", text, nil))
+	if string(reply) != `{"role":"assistant","content":"Hi"}` {
+		t.Error(string(reply))
+	}
 }
 
 // hashWith is what two epochs give a new network with these options.

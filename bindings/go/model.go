@@ -23,6 +23,7 @@ type GenerateOptions struct {
 	Stop              []string
 	IgnoreEOS         bool
 	Logprobs          bool
+	SpecialText       bool // marks of chats become text too, for ReadReply
 }
 
 // Token is one that was drawn.
@@ -40,9 +41,6 @@ type Generation struct {
 	Stop         Stop
 	PromptTokens int64
 }
-
-// Turn is one of a conversation: "system", "user" or "assistant", and what was said.
-type Turn struct{ Role, Content string }
 
 // ModelInfo is what a model is.
 type ModelInfo struct {
@@ -113,49 +111,6 @@ func (m *Model) Detokenize(ids []int32) (string, error) {
 	})
 }
 
-// turns are memory of C; free gives it back.
-func turnsOf(turns []Turn) (raw []C.loom_chat_turn, free func(), err error) {
-	var texts []*C.char
-	free = func() {
-		for _, one := range texts {
-			C.free(unsafe.Pointer(one))
-		}
-	}
-	for _, turn := range turns {
-		role, err := text(turn.Role)
-		if err != nil {
-			free()
-			return nil, nil, err
-		}
-		texts = append(texts, role)
-		content, err := text(turn.Content)
-		if err != nil {
-			free()
-			return nil, nil, err
-		}
-		texts = append(texts, content)
-		raw = append(raw, C.loom_chat_turn{role: role, content: content})
-	}
-	if len(raw) == 0 {
-		free()
-		return nil, nil, invalid("a conversation has at least one turn")
-	}
-	return raw, free, nil
-}
-
-// RenderChat is the conversation as the model's chat template writes it.
-func (m *Model) RenderChat(turns []Turn) (string, error) {
-	raw, free, err := turnsOf(turns)
-	if err != nil {
-		return "", err
-	}
-	defer free()
-	defer runtime.KeepAlive(m)
-	return takenText(func(out **C.char) C.loom_status {
-		return C.loom_model_render_chat(m.c(), &raw[0], C.int64_t(len(raw)), nil, out)
-	})
-}
-
 // Generate writes new text after a prompt, in a session of its own.
 func (m *Model) Generate(prompt string, options GenerateOptions) (Generation, error) {
 	return m.Stream(prompt, options, nil)
@@ -169,28 +124,6 @@ func (m *Model) Stream(prompt string, options GenerateOptions, onToken func(Toke
 	}
 	defer session.Close()
 	return session.Stream(prompt, options, onToken)
-}
-
-// Chat writes the next turn of a conversation with the model's own template.
-func (m *Model) Chat(turns []Turn, options GenerateOptions, onToken func(Token) bool) (Generation, error) {
-	raw, free, err := turnsOf(turns)
-	if err != nil {
-		return Generation{}, err
-	}
-	defer free()
-	defer runtime.KeepAlive(m)
-	ids, err := takenIDs(func(ids **C.int32_t, count *C.int64_t) C.loom_status {
-		return C.loom_model_tokenize_chat(m.c(), &raw[0], C.int64_t(len(raw)), nil, ids, count)
-	})
-	if err != nil {
-		return Generation{}, err
-	}
-	session, err := m.Session(0)
-	if err != nil {
-		return Generation{}, err
-	}
-	defer session.Close()
-	return session.StreamIDs(ids, options, onToken)
 }
 
 // ModelSession is one conversation, for one goroutine at a time.
@@ -299,6 +232,7 @@ func (options GenerateOptions) raw() (how C.loom_generate_options, free func(), 
 	how.seed = C.uint64_t(options.Seed)
 	how.ignore_eos = flag(options.IgnoreEOS)
 	how.logprobs = flag(options.Logprobs)
+	how.special_text = flag(options.SpecialText)
 	how.stop_count = C.int32_t(len(options.Stop))
 	list := (*[1 << 20]*C.char)(C.calloc(C.size_t(len(options.Stop)+1), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	free = func() {

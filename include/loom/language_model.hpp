@@ -79,6 +79,7 @@ struct ChatTurn {
   std::string tool_call_id{};          // only of a tool: the call that it answers
   std::string name{};                  // of a tool or a speaker
   std::vector<std::string> parts{};    // content as a list of texts; replaces `content`
+  std::string more{};                  // a JSON object of further members that a template reads
 };
 
 struct ChatOptions {
@@ -91,6 +92,9 @@ struct ChatOptions {
   std::string tools{};
   std::string documents{};  // a JSON array that some templates quote; empty means none
   std::string variables{};  // a JSON object of template variables: {"enable_thinking": false}
+  // Ends after the text of the last turn, which the model continues. Replaces `reply`. Errors:
+  // invalid_argument (the last turn has no text, or the template changes it).
+  bool continue_final_message = false;
 };
 
 struct ModelSessionOptions {
@@ -233,16 +237,27 @@ class LOOM_API Model {
   // Errors: out_of_range (an id outside the model's vocabulary).
   Result<std::string> detokenize(std::span<const TokenId> ids,
                                  bool skip_special_tokens = true) const;
-  // The conversation, formatted by the model's chat template. Errors: unsupported (no template, or
-  // one that needs another), invalid_argument (no such date, invalid JSON).
+  // The conversation, formatted by the model's chat template. Errors: unsupported (no template, one
+  // that needs another, calls in an otherwise empty turn that the template does not read),
+  // invalid_argument (no such date, invalid JSON).
   Result<std::string> render_chat(std::span<const ChatTurn> turns,
                                   const ChatOptions& options = {}) const;
+  // The same for messages as JSON, in the shape of OpenAI's clients: [{"role", "content" (text,
+  // null or a list of parts), "tool_calls", "tool_call_id", "name", "reasoning_content"}].
+  // Templates see all other members as well. Arguments of calls are objects or their JSON text.
+  // Errors also: invalid_argument, naming the message and the member.
+  Result<std::string> render_chat(std::string_view messages, const ChatOptions& options = {}) const;
   // How the model's chat template writes tool calls; empty if it does not support them.
   // docs/chat.md lists the formats.
   std::string tool_format() const;
   // A parser of the model's reply to `prompt`, which render_chat() made for the same tools. Errors:
   // invalid_argument (tools that are not a JSON array of functions).
   Result<ReplyParser> reply_parser(std::string_view prompt, std::string_view tools = {}) const;
+  // The whole reply `text` to `prompt` as a message for render_chat(), as JSON: {"role", "content",
+  // "reasoning_content", "tool_calls"}. Content is null next to calls without text. Calls get ids,
+  // and "problem" if the schema of their tool forbids them. Errors: those of reply_parser().
+  Result<std::string> read_reply(std::string_view text, std::string_view prompt,
+                                 std::string_view tools = {}) const;
   // A grammar for GenerateOptions::grammar that constrains calls in a reply to `prompt` to the
   // schemas of their tools. Use it with special_text. With rules.required the reply consists of
   // calls only. Otherwise tools with "strict": true are constrained; without any the result is
@@ -252,6 +267,8 @@ class LOOM_API Model {
                                    const CallRules& rules = {}) const;
   // Ids of render_chat(), without additional special tokens.
   Result<std::vector<TokenId>> tokenize_chat(std::span<const ChatTurn> turns,
+                                             const ChatOptions& options = {}) const;
+  Result<std::vector<TokenId>> tokenize_chat(std::string_view messages,
                                              const ChatOptions& options = {}) const;
 
   // Errors: invalid_argument (fewer tokens than a window needs), cancelled.

@@ -2,8 +2,12 @@
 // chat template. The time is an argument, so a rendering depends only on its inputs.
 #include "jinja/chat_template.hpp"
 
+#include <optional>
+#include <utility>
+
 #include "base/text.hpp"
 #include "jinja/eval.hpp"
+#include "jinja/library.hpp"
 #include "text/normalizers/unicode.hpp"
 
 namespace loom::core {
@@ -51,11 +55,17 @@ jinja::Value text_value(const std::string& text) {
 // As in transformers: null members are left out, because templates print "None" for them or fail.
 jinja::Value message_value(const ChatMessage& message) {
   using jinja::Value;
-  Value::Dict members = {{"role", text_value(message.role)}};
-  const JsonValue* content = message.more.find("content");
-  if (content == nullptr) members.emplace_back("content", text_value(message.content));
-  for (const auto& [key, value] : message.more.members())
-    if (key != "role" && !value.is_null()) members.emplace_back(key, Value::from_json(value));
+  Value::Dict members;
+  const JsonValue& more = message.more;
+  if (!message.whole) {
+    members.emplace_back("role", text_value(message.role));
+    if (more.find("content") == nullptr)
+      members.emplace_back("content", text_value(message.content));
+  }
+  for (const auto& [key, value] : more.members()) {
+    if (value.is_null() || (!message.whole && key == "role")) continue;
+    members.emplace_back(key, Value::from_json(value));
+  }
   return Value::dict(std::move(members));
 }
 
@@ -64,9 +74,69 @@ bool too_large(const jinja::Value& value) {
   return value.depth() > 64 || value.weight() > 1'000'000;
 }
 
+constexpr std::string_view kContinueMark = "CONTINUE_FINAL_MESSAGE_TAG ";
+
+JsonValue with_member(const JsonValue& object, std::string_view key, JsonValue value) {
+  JsonValue out = JsonValue::object();
+  for (const auto& [name, member] : object.members())
+    out.add(name, name == key ? std::move(value) : member);
+  return out;
+}
+
+// Adds the mark to the text of a message, or to the last text of its parts. Returns the text
+// without it; unset if there is none.
+std::optional<std::string> mark_end(ChatMessage& message) {
+  const JsonValue* content = message.more.find("content");
+  const bool plain = content == nullptr && !message.whole;
+  if (plain || (content != nullptr && content->is_string())) {
+    const std::string text = plain ? message.content : content->text();
+    const std::string marked = text + std::string(kContinueMark);
+    if (plain) message.content = marked;
+    if (!plain) message.more = with_member(message.more, "content", JsonValue::string(marked));
+    return text;
+  }
+  if (content == nullptr) return std::nullopt;
+  for (size_t i = content->elements().size(); i-- > 0;) {
+    const JsonValue& part = content->elements()[i];
+    const JsonValue* text = part.find("text");
+    if (text == nullptr || !text->is_string()) continue;
+    const std::string found = text->text();
+    std::vector<JsonValue> parts = content->elements();
+    JsonValue marked = JsonValue::string(found + std::string(kContinueMark));
+    parts[i] = with_member(part, "text", std::move(marked));
+    message.more = with_member(message.more, "content", JsonValue::array(std::move(parts)));
+    return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::string> ChatTemplate::render(const ChatInputs& inputs) const {
+  return inputs.continue_final_message ? render_start(inputs) : render_all(inputs);
+}
+
+// As transformers does it: a mark after the text shows where to cut.
+Result<std::string> ChatTemplate::render_start(ChatInputs inputs) const {
+  std::optional<std::string> last;
+  if (!inputs.messages.empty()) last = mark_end(inputs.messages.back());
+  if (!last.has_value())
+    return invalid("continue_final_message needs a last message with a text to continue");
+  inputs.add_generation_prompt = false;
+  LOOM_ASSIGN(std::string text, render_all(inputs));
+  const std::string_view mark = kContinueMark.substr(0, kContinueMark.size() - 1);
+  const size_t end = text.rfind(mark);
+  if (end == std::string::npos || text.find(jinja::python_strip(*last)) == std::string::npos) {
+    return invalid(
+        "continue_final_message: the chat template changes the text of the last message; "
+        "leave it out, or give the beginning of the reply as text after the prompt");
+  }
+  const bool spaced = std::string_view(text).substr(end).starts_with(kContinueMark);
+  text.resize(end);
+  return spaced ? text : jinja::python_rstrip(text);
+}
+
+Result<std::string> ChatTemplate::render_all(const ChatInputs& inputs) const {
   using jinja::Value;
   Value::List messages;
   uint64_t bytes = size_of(inputs.tools) + size_of(inputs.documents) + size_of(inputs.variables);

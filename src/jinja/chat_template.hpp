@@ -20,6 +20,7 @@ struct ChatMessage {
   // An object with the other members of the message (tool_calls, tool_call_id, name,
   // reasoning_content), and "content" if it is not text.
   JsonValue more;
+  bool whole = false;  // `more` has all members in their order; `role` and `content` do not count
 };
 
 struct ChatInputs {
@@ -28,6 +29,9 @@ struct ChatInputs {
   JsonValue documents;  // an array, or null
   JsonValue variables;  // an object with further variables, such as enable_thinking; or null
   bool add_generation_prompt = true;
+  // The rendering ends where the text of the last message ends, as in transformers. Errors:
+  // invalid_argument (the last message has no text, or the template changes it).
+  bool continue_final_message = false;
   std::string bos_token, eos_token;
   CivilTime now;  // the result of strftime_now() in a template
 };
@@ -41,6 +45,8 @@ class ChatTemplate {
   Result<std::string> render(const ChatInputs& inputs) const;
 
  private:
+  Result<std::string> render_all(const ChatInputs& inputs) const;
+  Result<std::string> render_start(ChatInputs inputs) const;
   struct Impl;
   explicit ChatTemplate(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -104,6 +104,8 @@ std::string python_repr(const Value& value);
 std::string escape_html(std::string_view text);
 std::string lower_text(std::string_view text);
 std::string upper_text(std::string_view text);
+std::string python_strip(std::string_view text);   // str.strip()
+std::string python_rstrip(std::string_view text);  // str.rstrip()
 // Code points as views of their bytes.
 std::vector<std::string_view> characters(std::string_view text);
 

@@ -254,6 +254,14 @@ std::string lower_text(std::string_view text) {
   return out;
 }
 
+std::string python_strip(std::string_view text) {
+  return strip(text, kLeft | kRight, Value());
+}
+
+std::string python_rstrip(std::string_view text) {
+  return strip(text, kRight, Value());
+}
+
 std::string upper_text(std::string_view text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {

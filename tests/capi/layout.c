@@ -453,13 +453,14 @@ _Static_assert(offsetof(loom_model_info, dtype) == 164, "loom_model_info.dtype")
 _Static_assert(sizeof(loom_chat_turn) == 16, "size of loom_chat_turn");
 _Static_assert(offsetof(loom_chat_turn, role) == 0, "loom_chat_turn.role");
 _Static_assert(offsetof(loom_chat_turn, content) == 8, "loom_chat_turn.content");
-_Static_assert(sizeof(loom_chat_options) == 40, "size of loom_chat_options");
+_Static_assert(sizeof(loom_chat_options) == 48, "size of loom_chat_options");
 _Static_assert(offsetof(loom_chat_options, struct_size) == 0, "loom_chat_options.struct_size");
 _Static_assert(offsetof(loom_chat_options, no_reply) == 4, "loom_chat_options.no_reply");
 _Static_assert(offsetof(loom_chat_options, date) == 8, "loom_chat_options.date");
 _Static_assert(offsetof(loom_chat_options, tools) == 16, "loom_chat_options.tools");
 _Static_assert(offsetof(loom_chat_options, documents) == 24, "loom_chat_options.documents");
 _Static_assert(offsetof(loom_chat_options, variables) == 32, "loom_chat_options.variables");
+_Static_assert(offsetof(loom_chat_options, continue_final_message) == 40, "loom_chat_options.continue_final_message");
 _Static_assert(sizeof(loom_model_session_options) == 40, "size of loom_model_session_options");
 _Static_assert(offsetof(loom_model_session_options, struct_size) == 0, "loom_model_session_options.struct_size");
 _Static_assert(offsetof(loom_model_session_options, context) == 8, "loom_model_session_options.context");

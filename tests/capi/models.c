@@ -246,6 +246,18 @@ static void test_chat(const loom_model* model) {
     CHECK_OK(loom_model_tokenize_chat(model, turns, 1, NULL, &ids, &count));
     CHECK(count > 1);
     loom_free(ids);
+    loom_chat_options how = LOOM_CHAT_OPTIONS_INIT;
+    how.continue_final_message = 1;
+    const char* parts =
+        "[{\"role\":\"user\",\"content\":\"Hello\"},{\"role\":\"assistant\",\"content\":\"Hi\"}]";
+    CHECK_OK(loom_model_render_messages(model, parts, &how, &text));
+    CHECK(strstr(text, "Hello") != NULL && strcmp(text + strlen(text) - 2, "Hi") == 0);
+    loom_free(text);
+    CHECK_FAILS(loom_model_render_messages(model, "[{\"role\":\"user\",\"content\":5}]", NULL, &text),
+                LOOM_INVALID_ARGUMENT, "messages[0].content");
+    CHECK_OK(loom_model_read_reply(model, "Hi", "", NULL, &text));
+    CHECK(strcmp(text, "{\"role\":\"assistant\",\"content\":\"Hi\"}") == 0);
+    loom_free(text);
   } else {
     CHECK_FAILS(loom_model_render_chat(model, turns, 1, NULL, &text), LOOM_UNSUPPORTED, "");
   }

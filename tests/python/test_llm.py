@@ -161,19 +161,62 @@ class Stories(unittest.TestCase):
         with self.assertRaises(loom.CancelledError):
             loom.LLM(STORIES, dtype="q4_0", progress=lambda *_: False)
 
-    def test_turns_that_hold_more_than_a_text_are_refused_by_key(self):
+    def test_turns_of_unknown_shapes_are_refused_by_turn_and_key(self):
+        calls = {"role": "assistant", "content": None}
+        one = {"function": {"name": "look", "arguments": {}}}
         for turn, name in (
-            ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, "tool_calls"),
-            ({"role": "user", "content": "Hi", "name": "Lily"}, "name"),
-            ({"role": "user", "content": [{"type": "text", "text": "Hi"}]}, "content"),
-            ({"role": "user", "content": None}, "content"),
-            ({"role": "user"}, "content"),
-            (("user", "Hi", "more"), "parts"),
+            ({**calls, "tool_calls": [{"id": "1"}]}, r"messages\[1\].tool_calls\[0\] needs"),
+            ({**calls, "tool_calls": {}}, r"messages\[1\].tool_calls must be a list"),
+            ({**calls, "tool_calls": [one]}, r"messages\[1\].tool_calls: the chat template"),
+            ({"role": "user", "content": 5}, r"messages\[1\].content must be a text, null or"),
+            ({"role": "user", "content": [5]}, r"messages\[1\].content\[0\] must be an object"),
+            ({"role": "user", "content": None}, r"messages\[1\].content is missing"),
+            ({"content": "Hi"}, r"messages\[1\].role is missing"),
+            ({"role": "user", "content": "Hi", "name": 5}, r"messages\[1\].name must be a text"),
+            ({"role": "user", "content": "Hi", "more": {1, 2}}, r"turns\[1\].more must be plain"),
+            (("user", "Hi", "more"), r"turns\[1\] must be \(role, content\); got 3 parts"),
+            (5, r"turns\[1\] must be a dict"),
         ):
-            with self.assertRaisesRegex(ValueError, name):
-                self.llm.render_chat([turn])
-            with self.assertRaisesRegex(ValueError, name):
-                self.llm.tokenize_chat([turn])
+            for render in (self.llm.render_chat, self.llm.tokenize_chat):
+                with self.assertRaisesRegex(Exception, name):
+                    render([("user", "Hello"), turn])
+
+    def test_templates_see_all_members_of_turns(self):
+        template = (
+            "{% for m in messages %}[{{ m.role }}|{{ m.content }}|{{ m.tool_call_id }}|{{ m.mood }}"
+            "{% for c in m.tool_calls %}|{{ c.function.name }} {{ c.function.arguments | tojson }}"
+            "{% endfor %}]{% endfor %}{{ tools | length if tools }}{{ extra }}"
+        )
+        call = {"id": "1", "function": {"name": "look", "arguments": '{"at": [1, "Zürich"]}'}}
+        turns = [
+            {"role": "user", "content": "Hi", "mood": "calm"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "so"},
+        ]
+        with loom.LLM(STORIES, chat_template=template) as llm:
+            text = llm.render_chat(turns, tools=[{"name": "look"}], variables={"extra": "!"})
+            self.assertEqual(
+                text,
+                '[user|Hi||calm][assistant||||look {"at": [1, "Zürich"]}][tool|so|1|]1!',
+            )
+            self.assertEqual(
+                llm.render_chat([("user", "a"), ("assistant", "b")], continue_final_message=True),
+                "[user|a||][assistant|b",
+            )
+
+    def test_a_parsed_reply_is_a_turn_that_continues_the_conversation(self):
+        template = "{% for m in messages %}<tool_call>{{ m.tool_calls }}{% endfor %}"
+        with loom.LLM(STORIES, chat_template=template) as llm:
+            text = 'I look.<tool_call>\n{"name": "look", "arguments": {"at": 1}}\n</tool_call>'
+            tools = [{"name": "look", "parameters": {"type": "object"}}]
+            reply = llm.parse_reply(text, prompt="p", tools=tools)
+            (call,) = reply.calls
+            self.assertEqual((reply.text, call.name, call.problem), ("I look.", "look", ""))
+            self.assertRegex(call.id, "^[0-9a-z]{9}$")
+            self.assertEqual(reply.message["tool_calls"][0]["id"], call.id)
+            self.assertIn("look", llm.render_chat([reply.message]))
+            same = llm.parse_reply(text, prompt="p", tools=tools)
+            self.assertEqual(same, reply)
 
     def test_wrong_use_is_an_error(self):
         with self.assertRaises(loom.NotFoundError):

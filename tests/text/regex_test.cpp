@@ -45,6 +45,11 @@ TEST(RegexTest, ReadsTheDialectOfTheReferenceLibrary) {
       {R"(\u00e9\x41\x{42})", "éAB", {"éAB"}},
       {"a{2", "a{2", {"a{2"}},
       {R"((?<=a)b(?!c))", "abcab", {"b"}},
+      {R"([a[b-d]]+)", "xabcde", {"abcd"}},
+      {R"([\p{L}&&[^aeiou]]+)", "hey you漢", {"h", "y", "y", "漢"}},
+      {R"([^a-z&&b-y]+)", "abyz", {"a", "z"}},
+      {R"([\w&&[^\d&&[3-5]]]+)", "a123456", {"a12", "6"}},
+      {R"((?i:[a-f&&[^B]]+))", "abCK", {"abC"}},
   };
   for (const Case& c : cases) EXPECT_EQ(matches(c.pattern, c.text), c.found) << c.pattern;
 }

@@ -191,7 +191,14 @@ public static class Misuse
             Turn[] turns = { new Turn("user", "Hello") };
             Check(model.RenderChat(turns).Contains("Hello"), "a chat");
             Check(model.Chat(turns, settings).TokenIds.Length <= 8, "a reply");
-            Fails(() => model.RenderChat(), Code.InvalidArgument, "turn");
+            Fails(() => model.RenderChat(new Turn[0]), Code.InvalidArgument, "at least one message");
+            const string parts = "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": 5}]}]";
+            Fails(() => model.RenderChat(parts), Code.InvalidArgument, "messages[0].content[0].text must be a text; got 5");
+            Conversation continued = new[] { turns[0], new Turn("assistant", "\"Once\"") };
+            continued.ContinueFinalMessage = true;
+            string text = model.RenderChat(continued);
+            Check(text.EndsWith("\"Once\""), "a continued message");
+            Check(model.ReadReply("Hi", text) == "{\"role\":\"assistant\",\"content\":\"Hi\"}", "a reply");
         }
     }
 

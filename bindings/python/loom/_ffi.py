@@ -634,7 +634,8 @@ class loom_model_info(Structure):
 
 
 class loom_chat_turn(Structure):
-    """The layout is frozen."""
+    """A turn of text only; its layout is frozen. loom_model_render_messages() takes turns with
+    calls and parts."""
 
     _fields_ = [
         ("role", c_char_p),
@@ -652,6 +653,7 @@ class loom_chat_options(Structure):
         ("tools", c_char_p),
         ("documents", c_char_p),
         ("variables", c_char_p),
+        ("continue_final_message", c_int32),
     ]
 
 
@@ -1344,6 +1346,7 @@ SIGNATURES = {
     "loom_model_tokenize": (c_int32, [c_void_p, c_char_p, c_int32, POINTER(POINTER(c_int32)), POINTER(c_int64)]),
     "loom_model_detokenize": (c_int32, [c_void_p, POINTER(c_int32), c_int64, c_int32, POINTER(c_void_p)]),
     "loom_model_render_chat": (c_int32, [c_void_p, POINTER(loom_chat_turn), c_int64, POINTER(loom_chat_options), POINTER(c_void_p)]),
+    "loom_model_render_messages": (c_int32, [c_void_p, c_char_p, POINTER(loom_chat_options), POINTER(c_void_p)]),
     "loom_model_tokenize_chat": (c_int32, [c_void_p, POINTER(loom_chat_turn), c_int64, POINTER(loom_chat_options), POINTER(POINTER(c_int32)), POINTER(c_int64)]),
     "loom_model_start": (c_int32, [c_void_p, POINTER(loom_model_session_options), POINTER(c_void_p)]),
     "loom_model_session_feed": (c_int32, [c_void_p, POINTER(c_int32), c_int64]),
@@ -1379,6 +1382,7 @@ SIGNATURES = {
     "loom_model_tool_format": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_model_call_grammar": (c_int32, [c_void_p, c_char_p, c_char_p, POINTER(loom_call_rules), POINTER(c_void_p)]),
     "loom_model_reply_parser": (c_int32, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
+    "loom_model_read_reply": (c_int32, [c_void_p, c_char_p, c_char_p, c_char_p, POINTER(c_void_p)]),
     "loom_reply_parser_feed": (c_int32, [c_void_p, c_char_p, loom_reply_fn, c_void_p]),
     "loom_reply_parser_finish": (c_int32, [c_void_p, loom_reply_fn, c_void_p]),
     "loom_reply_parser_problem": (c_int32, [c_void_p, c_int32, POINTER(c_void_p)]),

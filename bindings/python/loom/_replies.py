@@ -1,10 +1,11 @@
 """Parsed replies, and texts that are written together."""
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Sequence
+import json
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence
 
 from . import _ffi
-from ._library import Callbacks, Handle, check, encoded, handle_from, lib, sized, text_from
+from ._library import Handle, check, handle_from, lib, sized
 
 if TYPE_CHECKING:
     from .llm import Generation
@@ -16,6 +17,7 @@ class ToolCall(NamedTuple):
     name: str
     arguments: str  # the text of a JSON object
     problem: str  # what is wrong with it; "" means nothing
+    id: str = ""  # equal for equal prompts and replies; a turn of role "tool" answers it
 
 
 class Reply(NamedTuple):
@@ -24,37 +26,37 @@ class Reply(NamedTuple):
     text: str
     reasoning: str
     calls: List[ToolCall]
+    message: Dict[str, Any]  # the turn: role, content, reasoning_content, tool_calls
 
 
-class _Parser(Handle):
-    _FREE = "loom_reply_parser_free"
+def read_reply(json_text: str) -> Reply:
+    """A reply from the message that the library made of it."""
+    message = json.loads(json_text)
+    calls = []
+    for one in message.get("tool_calls", []):
+        function = one["function"]
+        problem = one.pop("problem", "")
+        calls.append(ToolCall(function["name"], function["arguments"], problem, one["id"]))
+    reasoning = message.get("reasoning_content", "")
+    return Reply(message["content"] or "", reasoning, calls, message)
 
 
-def read_reply(handle: int, text: str) -> Reply:
-    """All of a reply at once; takes the parser."""
-    pieces: Dict[int, List[str]] = {kind: [] for kind in _ffi.REPLY_KIND.values()}
-    calls: List[List[str]] = []
-
-    def seen(kind: int, piece: bytes, call: int) -> None:
-        words = piece.decode("utf-8", "replace")
-        if kind == _ffi.REPLY_KIND["call"]:
-            calls.append([words, ""])
-        elif kind == _ffi.REPLY_KIND["arguments"]:
-            calls[call][1] += words
-        else:
-            pieces.setdefault(kind, []).append(words)
-
-    callbacks = Callbacks()
-    sink = callbacks.wrap(_ffi.loom_reply_fn, seen)
-    with _Parser(handle) as parser:
-        callbacks.check(lib.loom_reply_parser_feed(parser.handle, encoded(text), sink, None))
-        callbacks.check(lib.loom_reply_parser_finish(parser.handle, sink, None))
-        told = [
-            ToolCall(name, arguments, text_from(lib.loom_reply_parser_problem, parser.handle, i))
-            for i, (name, arguments) in enumerate(calls)
-        ]
-    kinds = _ffi.REPLY_KIND
-    return Reply("".join(pieces[kinds["text"]]), "".join(pieces[kinds["reasoning"]]), told)
+def call_rules(choice: Any) -> Dict[str, Any]:
+    """Keywords of LLM.call_grammar() for a `tool_choice`: "auto", "required", or a function by
+    name, as text or as OpenAI's clients write it."""
+    if choice in ("auto", None):
+        return {}
+    if choice in ("required", "any"):
+        return {"required": True}
+    name = choice
+    if isinstance(choice, Mapping):
+        name = choice.get("function", choice).get("name")
+    if not isinstance(name, str):
+        raise ValueError(
+            f'tool_choice must be "auto", "none", "required" or the name of a function; '
+            f"got {choice!r}"
+        )
+    return {"required": True, "parallel": False, "allowed": [name]}
 
 
 class Batch(Handle):

@@ -36,9 +36,9 @@ from ._library import (
     text_from,
 )
 from ._model import LookupText, ModelCalls, Prompt, Rules, c_ids, taken_ids
-from ._replies import Batch, Reply, read_reply
+from ._replies import Batch, Reply, call_rules, read_reply
 from ._sampling import HANDLES, c_texts, generate_options
-from ._turns import Turn, plain_turn
+from ._turns import Turn, json_of, messages_json
 from .arrays import dtype_name, dtype_number, numpy_module
 from .engine import Engine, engine_handle
 from .network import Path
@@ -216,52 +216,36 @@ class LLM(ModelCalls):
         turns: Sequence[Turn],
         *,
         reply: bool = True,
+        continue_final_message: bool = False,
         date: Optional[str] = None,
         tools: Any = None,
         documents: Any = None,
         variables: Any = None,
     ) -> str:
-        """The conversation as the model's chat template writes it. tools, documents: lists of plain
-        data, as OpenAI has tools; variables: a dict that the template sees too."""
-        more = (tools, documents, variables)
-        return text_from(
-            lib.loom_model_render_chat, self.handle, *self._talk(turns, reply, date, *more)
-        )
+        """The conversation as the model's chat template writes it.
 
-    def tokenize_chat(
-        self,
-        turns: Sequence[Turn],
-        *,
-        reply: bool = True,
-        date: Optional[str] = None,
-        tools: Any = None,
-        documents: Any = None,
-        variables: Any = None,
-    ) -> List[int]:
-        """The ids of render_chat()."""
-        more = (tools, documents, variables)
-        return taken_ids(
-            lib.loom_model_tokenize_chat, self.handle, *self._talk(turns, reply, date, *more)
-        )
-
-    @staticmethod
-    def _talk(
-        turns: Sequence[Turn], reply: bool, date: Optional[str], *more: Any
-    ) -> Tuple[Any, ...]:
-        rows = []
-        for at, turn in enumerate(turns):
-            role, content = plain_turn(turn, at)
-            rows.append(_ffi.loom_chat_turn(encoded(role), encoded(content)))
-        tools, documents, variables = [None if m is None else json.dumps(m) for m in more]
+        turns: dicts as for transformers and OpenAI: role, content (text, None or a list of parts),
+        tool_calls, tool_call_id, name, reasoning_content, and anything else that the template
+        reads; or pairs (role, content). tools, documents: lists of plain data. variables: a dict
+        that the template sees too. continue_final_message: ends after the text of the last turn,
+        which the model continues; replaces `reply`."""
+        plain = (("tools", tools), ("documents", documents), ("variables", variables))
+        more = {name: encoded(None if v is None else json_of(v, name)) for name, v in plain}
         options = sized(
             _ffi.loom_chat_options,
             no_reply=not reply,
+            continue_final_message=continue_final_message,
             date=encoded(date),
-            tools=encoded(tools),
-            documents=encoded(documents),
-            variables=encoded(variables),
+            **more,
         )
-        return (_ffi.loom_chat_turn * len(rows))(*rows), len(rows), ctypes.byref(options)
+        words = encoded(messages_json(turns))
+        return text_from(
+            lib.loom_model_render_messages, self.handle, words, ctypes.byref(options)
+        )
+
+    def tokenize_chat(self, turns: Sequence[Turn], **options: Any) -> List[int]:
+        """The ids of render_chat(), which has the options."""
+        return self.tokenize(self.render_chat(turns, **options), special_tokens=False)
 
     # ---- writing ---------------------------------------------------------------------------------
 
@@ -485,19 +469,32 @@ class LLM(ModelCalls):
         *,
         date: Optional[str] = None,
         tools: Any = None,
+        tool_choice: Any = "auto",
         documents: Any = None,
         variables: Any = None,
+        continue_final_message: bool = False,
         **options: "Unpack[Keywords]",
     ) -> Generation:
-        """The assistant's next turn: turns are (role, content), or {"role", "content"}, or one
-        text of the user. The options are those of generate(), and of render_chat(). Its `reply` is
-        separated into text, reasoning and calls of tools."""
-        given: Sequence[Turn] = [("user", turns)] if isinstance(turns, str) else turns
-        seen: Dict[str, Any] = dict(date=date, tools=tools, documents=documents)
-        seen["variables"] = variables
-        prompt = self.render_chat(given, **seen)
-        options.setdefault("special_text", tools is not None)
-        made = self.generate(self.tokenize_chat(given, **seen), **options)
+        """The assistant's next turn. `turns` are those of render_chat(), or one text of the user.
+        The options are those of generate(), and of render_chat(). Its `reply` is separated into
+        text, reasoning and calls of tools; `reply.message` is the turn that continues `turns`.
+
+        tool_choice: "auto", "none", "required" (the reply is a call), or the name of a function
+        that is called."""
+        seen: Sequence[Turn] = [("user", turns)] if isinstance(turns, str) else turns
+        if tool_choice == "none":
+            tools = None
+        prompt = self.render_chat(
+            seen, date=date, tools=tools, documents=documents, variables=variables,
+            continue_final_message=continue_final_message,
+        )  # fmt: skip
+        if tools is not None:
+            options.setdefault("special_text", True)
+            rules = call_rules(tool_choice)
+            held = self.call_grammar(prompt, tools, **rules)
+            if held:
+                options.setdefault("grammar", held)
+        made = self.generate(self.tokenize(prompt, special_tokens=False), **options)
         made.reply = self.parse_reply(made, prompt=prompt, tools=tools)
         return made
 
@@ -508,9 +505,11 @@ class LLM(ModelCalls):
 
     def parse_reply(self, text: str, *, prompt: str = "", tools: Any = None) -> "Reply":
         """A parsed reply. prompt: what render_chat() gave, for the same tools."""
-        words = encoded(None if tools is None else json.dumps(tools))
-        handle = handle_from(lib.loom_model_reply_parser, self.handle, encoded(prompt), words)
-        return read_reply(handle, text)
+        words = encoded(None if tools is None else json_of(tools, "tools"))
+        before = encoded(prompt)
+        return read_reply(
+            text_from(lib.loom_model_read_reply, self.handle, encoded(text), before, words)
+        )
 
     @options_of(generate, but=["rewind", "on_token", "on_prefill"])
     def generate_batch(

@@ -27,6 +27,8 @@ pub struct GenerateOptions {
     pub ignore_eos: bool,
     /// Fills the log-probabilities.
     pub logprobs: bool,
+    /// Marks of chats become text too, for [`crate::Model::read_reply`].
+    pub special_text: bool,
 }
 
 /// A token that was drawn.
@@ -78,6 +80,7 @@ impl RawOptions {
         raw.stop_count = pointers.len() as i32;
         raw.ignore_eos = i32::from(options.ignore_eos);
         raw.logprobs = i32::from(options.logprobs);
+        raw.special_text = i32::from(options.special_text);
         Ok(RawOptions { raw, _texts: texts, _pointers: pointers })
     }
 }

@@ -14,6 +14,7 @@ mod options;
 pub mod sys;
 
 mod calls;
+mod conversation;
 mod engine;
 mod error;
 mod generation;
@@ -22,11 +23,12 @@ mod network;
 mod tensor;
 mod training;
 
+pub use conversation::{Conversation, Turn};
 pub use engine::{Engine, EngineInfo, EngineOptions};
 pub use enums::*;
 pub use error::{Error, Result};
 pub use generation::{GenerateOptions, Generation, Token};
-pub use model::{Model, ModelInfo, ModelSession, Turn};
+pub use model::{Model, ModelInfo, ModelSession};
 pub use network::{Network, NetworkInfo, Session, SessionOptions};
 pub use tensor::{Array, Element, Tensor};
 pub use training::{Dataset, Epoch, Evaluation, FitOptions, Step, Trainer};

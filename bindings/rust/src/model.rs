@@ -1,12 +1,12 @@
 //! Language models and conversations with them.
 
 use crate::calls::{c_text, check, field, list, taken_ids, taken_text, Owned};
+use crate::conversation::{Conversation, RawConversation};
 use crate::engine::raw_engine;
 use crate::generation::{run, RawOptions};
 use crate::network::path_text;
 use crate::tensor::report;
 use crate::{sys, Engine, GenerateOptions, Generation, Result, Token};
-use std::ffi::CString;
 use std::path::Path;
 
 /// The properties of a model.
@@ -22,15 +22,6 @@ pub struct ModelInfo {
     pub parameters: i64,
     /// "LlamaForCausalLM".
     pub architecture: String,
-}
-
-/// A turn of a conversation.
-#[derive(Clone, Copy, Debug)]
-pub struct Turn<'a> {
-    /// "system", "user", "assistant".
-    pub role: &'a str,
-    /// The text of the message.
-    pub content: &'a str,
 }
 
 /// A language model with its weights, tokenizer and chat template. Never changes.
@@ -86,17 +77,28 @@ impl Model {
     }
 
     /// The conversation as the model's chat template writes it.
-    pub fn render_chat(&self, turns: &[Turn<'_>]) -> Result<String> {
-        let rows = Turns::of(turns)?;
-        // SAFETY: the turns live during the call.
+    pub fn render_chat(&self, conversation: impl Into<Conversation>) -> Result<String> {
+        let raw = RawConversation::of(&conversation.into())?;
+        // SAFETY: the texts live during the call.
         taken_text(|out| unsafe {
-            sys::loom_model_render_chat(
+            sys::loom_model_render_messages(
                 self.raw.get(),
-                rows.raw.as_ptr(),
-                rows.raw.len() as i64,
-                std::ptr::null(),
+                raw.messages.as_ptr(),
+                &raw.options,
                 out,
             )
+        })
+    }
+
+    /// A reply to the prompt of [`Model::render_chat`] as a message of JSON: {"role", "content",
+    /// "reasoning_content", "tool_calls"}. `tools`: those of the conversation.
+    pub fn read_reply(&self, reply: &str, prompt: &str, tools: Option<&str>) -> Result<String> {
+        let (reply, prompt) = (c_text(reply)?, c_text(prompt)?);
+        let tools = tools.map(c_text).transpose()?;
+        let at = tools.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        // SAFETY: the texts live during the call.
+        taken_text(|out| unsafe {
+            sys::loom_model_read_reply(self.raw.get(), reply.as_ptr(), prompt.as_ptr(), at, out)
         })
     }
 
@@ -126,44 +128,22 @@ impl Model {
         self.session(0)?.stream(prompt, options, on_token)
     }
 
-    /// The next turn of a conversation, written with the model's own template.
-    pub fn chat(&self, turns: &[Turn<'_>], options: &GenerateOptions) -> Result<Generation> {
-        let rows = Turns::of(turns)?;
-        // SAFETY: the turns live during the call.
+    /// The next turn of a conversation, written with the model's own template. With tools the text
+    /// is one for [`Model::read_reply`].
+    pub fn chat(
+        &self,
+        conversation: impl Into<Conversation>,
+        options: &GenerateOptions,
+    ) -> Result<Generation> {
+        let conversation = conversation.into();
+        let prompt = c_text(&self.render_chat(&conversation)?)?;
+        // SAFETY: the prompt lives during the call.
         let ids = taken_ids(|ids, count| unsafe {
-            sys::loom_model_tokenize_chat(
-                self.raw.get(),
-                rows.raw.as_ptr(),
-                rows.raw.len() as i64,
-                std::ptr::null(),
-                ids,
-                count,
-            )
+            sys::loom_model_tokenize(self.raw.get(), prompt.as_ptr(), 0, ids, count)
         })?;
-        self.session(0)?.generate_ids(&ids, options)
-    }
-}
-
-/// Turns as C takes them, with what their pointers are of.
-struct Turns {
-    raw: Vec<sys::loom_chat_turn>,
-    _texts: Vec<(CString, CString)>,
-}
-
-impl Turns {
-    fn of(turns: &[Turn<'_>]) -> Result<Self> {
-        let texts = turns
-            .iter()
-            .map(|turn| Ok((c_text(turn.role)?, c_text(turn.content)?)))
-            .collect::<Result<Vec<_>>>()?;
-        let raw = texts
-            .iter()
-            .map(|(role, content)| sys::loom_chat_turn {
-                role: role.as_ptr(),
-                content: content.as_ptr(),
-            })
-            .collect();
-        Ok(Turns { raw, _texts: texts })
+        let special = options.special_text || conversation.tools.is_some();
+        let options = GenerateOptions { special_text: special, ..options.clone() };
+        self.session(0)?.generate_ids(&ids, &options)
     }
 }
 

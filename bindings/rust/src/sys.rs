@@ -1778,7 +1778,8 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_model_info, dtype) == 164);
 };
 
-/// The layout is frozen.
+/// A turn of text only; its layout is frozen. loom_model_render_messages() takes turns with calls
+/// and parts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_chat_turn {
@@ -1817,6 +1818,8 @@ pub struct loom_chat_options {
     pub documents: *const c_char,
     /// a JSON object that the template sees too; null: none
     pub variables: *const c_char,
+    /// 1: ends after the text of the last turn, which the model continues
+    pub continue_final_message: i32,
 }
 
 impl Default for loom_chat_options {
@@ -1830,13 +1833,14 @@ impl Default for loom_chat_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_chat_options>() == 40);
+    assert!(core::mem::size_of::<loom_chat_options>() == 48);
     assert!(core::mem::offset_of!(loom_chat_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_chat_options, no_reply) == 4);
     assert!(core::mem::offset_of!(loom_chat_options, date) == 8);
     assert!(core::mem::offset_of!(loom_chat_options, tools) == 16);
     assert!(core::mem::offset_of!(loom_chat_options, documents) == 24);
     assert!(core::mem::offset_of!(loom_chat_options, variables) == 32);
+    assert!(core::mem::offset_of!(loom_chat_options, continue_final_message) == 40);
 };
 
 /// The options of a conversation.
@@ -4124,6 +4128,15 @@ extern "C" {
         loom_chat_options, out: *mut *mut c_char
     ) -> loom_status;
 
+    /// The same for messages as JSON: \[{role, content (text, null or a list of parts), tool_calls,
+    /// tool_call_id, name, reasoning_content, ...}\]. loom_model_tokenize() without special tokens
+    /// has the ids. `*out` is transferred: loom_free(). Errors also: invalid_argument, naming the
+    /// message and the member.
+    pub fn loom_model_render_messages(
+        model: *const loom_model, messages: *const c_char, options: *const loom_chat_options, out:
+        *mut *mut c_char
+    ) -> loom_status;
+
     /// Ids of loom_model_render_chat(). `*ids` is transferred: loom_free().
     pub fn loom_model_tokenize_chat(
         model: *const loom_model, turns: *const loom_chat_turn, count: i64, options: *const
@@ -4324,6 +4337,14 @@ extern "C" {
     pub fn loom_model_reply_parser(
         model: *const loom_model, prompt: *const c_char, tools: *const c_char, out: *mut *mut
         loom_reply_parser
+    ) -> loom_status;
+
+    /// A whole reply to `prompt` as a message for loom_model_render_messages(), as JSON: {role,
+    /// content, reasoning_content, tool_calls}. `tools` may be null. `*out` is transferred:
+    /// loom_free(). Errors: those of loom_model_reply_parser().
+    pub fn loom_model_read_reply(
+        model: *const loom_model, text: *const c_char, prompt: *const c_char, tools: *const c_char,
+        out: *mut *mut c_char
     ) -> loom_status;
 
     /// More text of the reply; `sink` gets the pieces that are certain by now. The split of the

@@ -1,7 +1,7 @@
 //! Wrong use is an error with a code, and a panic of a closure stays in Rust.
 
 use loom_engine::{
-    sys, Code, DType, Dataset, Engine, EngineOptions, Error, FitOptions, GenerateOptions, Model,
+    Conversation, sys, Code, DType, Dataset, Engine, EngineOptions, Error, FitOptions, GenerateOptions, Model,
     Network, SessionOptions, Tensor, Trainer, TrainerOptions, Turn,
 };
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -173,4 +173,14 @@ fn a_model_streams_chats_and_a_panic_leaves_it_whole() {
     let turns = [Turn { role: "user", content: "Hello" }];
     assert!(model.render_chat(&turns).unwrap().contains("Hello"));
     assert!(model.chat(&turns, &options).unwrap().token_ids.len() <= 8);
+    let parts = r#"[{"role": "user", "content": [{"type": "text", "text": 5}]}]"#;
+    let why = "messages[0].content[0].text must be a text; got 5";
+    fails(model.render_chat(parts), Code::InvalidArgument, why);
+    let continued = [turns[0], Turn { role: "assistant", content: "\"Once\"" }];
+    let continued =
+        Conversation { continue_final_message: true, ..Conversation::from(&continued) };
+    let text = model.render_chat(&continued).unwrap();
+    assert!(text.ends_with("\"Once\""));
+    let reply = model.read_reply("Hi", &text, None).unwrap();
+    assert_eq!(reply, r#"{"role":"assistant","content":"Hi"}"#);
 }

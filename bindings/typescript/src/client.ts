@@ -9,7 +9,8 @@ import { sequential, type Axes, type Layer, type NetworkDescription } from "./la
 import { Closable, dispose, Link, type Events, type Started } from "./link.js";
 import type { NumberArray, Tensor } from "./memory.js";
 import { augmentOptions, trainerOptions, type TrainerOptions } from "./options.js";
-import type { GenerationData, Handle, Running, StartOptions, TokenData, Turn } from "./protocol.js";
+import { chatNames, chatOptions, jsonText, messagesText, type ChatOptions, type ReplyMessage, type Turn } from "./messages.js";
+import type { GenerationData, Handle, Running, StartOptions, TokenData } from "./protocol.js";
 import type { Variant } from "./module.js";
 
 export interface InitOptions {
@@ -395,15 +396,34 @@ export class LLM extends Closable {
     }
   }
 
-  /** The next turn of a conversation, by the model's own template, token by token. */
-  async *chat(turns: readonly Turn[], options: GenerateOptions = {}): AsyncGenerator<TokenData, void> {
-    const { ids: prompt } = await this.link.ask("modelChat", [this.handle, turns, {}]);
-    yield* this.stream(prompt, options);
+  /** The next turn of a conversation, by the model's own template, token by token. The loop's result is the turn as a
+   * message with text, reasoning and calls of `tools`: `const message = (await generator.next()).value` at its end. */
+  async *chat(turns: readonly Turn[], { tools, documents, variables, date, continueFinalMessage = false, ...options }:
+    GenerateOptions & Omit<ChatOptions, "noReply"> = {}): AsyncGenerator<TokenData, ReplyMessage> {
+    const how = chatOptions({ tools, documents, variables, continueFinalMessage, ...(date === undefined ? {} : { date }) });
+    const { text: prompt, ids } = await this.link.ask("modelChat", [this.handle, messagesText(turns), how]);
+    let text = "";
+    for await (const token of this.stream(ids, how.tools === undefined ? options : { specialText: true, ...options })) {
+      text += token.text;
+      yield token;
+    }
+    try {
+      return await this.readReply(text, { prompt, tools });
+    } catch (error) {  // the small module reads no calls
+      if (how.tools !== undefined || (error as LoomError).code !== "unsupported") throw error;
+      return { role: "assistant", content: text };
+    }
   }
   /** The conversation as the template writes it. */
-  async renderChat(turns: readonly Turn[], options: ffi.ChatOptions = {}): Promise<string> {
-    checkOptions(options, ffi.chatOptions);
-    return (await this.link.ask("modelChat", [this.handle, turns, options])).text;
+  async renderChat(turns: readonly Turn[], options: ChatOptions = {}): Promise<string> {
+    checkOptions(options, chatNames);
+    return (await this.link.ask("modelChat", [this.handle, messagesText(turns), chatOptions(options)])).text;
+  }
+  /** A reply to the prompt of renderChat() as a message. Generate it with `specialText`. */
+  async readReply(text: string, { prompt = "", tools }: { readonly prompt?: string; readonly tools?: unknown } = {}):
+    Promise<ReplyMessage> {
+    const offered = tools === undefined || tools === null ? null : jsonText(tools);
+    return JSON.parse(await this.link.ask("modelReadReply", [this.handle, text, prompt, offered])) as ReplyMessage;
   }
 
   async tokenize(text: string, options: EncodeOptions = {}): Promise<Int32Array> {

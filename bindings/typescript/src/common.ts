@@ -4,7 +4,8 @@ export { sequential, type Axes, type Layer, type NetworkDescription } from "./la
 export type { NumberArray, Tensor } from "./memory.js";
 export { host, type Host, type Variant } from "./module.js";
 export type { Source } from "./files.js";
-export type { TokenData, Turn } from "./protocol.js";
+export type { ChatOptions, ReplyMessage, ToolCall, Turn } from "./messages.js";
+export type { TokenData } from "./protocol.js";
 export {
   Dataset, LLM, Loom, ModelFile, Network, Session, tensor, Tokenizer, Trainer, type CallOptions, type DnaComparison,
   type FileDescription, type FileOptions, type FitOptions, type GenerateOptions, type Generation, type InitOptions, type Prompt,

@@ -995,7 +995,7 @@ export interface ModelInfo {
   dtype: Dtype;
 }
 
-/** The layout is frozen. */
+/** A turn of text only; its layout is frozen. loom_model_render_messages() takes turns with calls and parts. */
 export const loom_chat_turn = {
   name: "loom_chat_turn", size: 8, sized: false,
   fields: {
@@ -1004,7 +1004,7 @@ export const loom_chat_turn = {
   },
 } as const;
 
-/** The layout is frozen. */
+/** A turn of text only; its layout is frozen. loom_model_render_messages() takes turns with calls and parts. */
 export interface ChatTurn {
   /** "system", "user", "assistant" */
   role: string;
@@ -1013,7 +1013,7 @@ export interface ChatTurn {
 
 /** How a conversation is written. */
 export const loom_chat_options = {
-  name: "loom_chat_options", size: 24, sized: true,
+  name: "loom_chat_options", size: 28, sized: true,
   fields: {
     struct_size: [0, "u32"],
     no_reply: [4, "bool"],
@@ -1021,6 +1021,7 @@ export const loom_chat_options = {
     tools: [12, "text"],
     documents: [16, "text"],
     variables: [20, "text"],
+    continue_final_message: [24, "bool"],
   },
 } as const;
 
@@ -1036,9 +1037,11 @@ export interface ChatOptions {
   documents?: string;
   /** a JSON object that the template sees too; null: none */
   variables?: string;
+  /** 1: ends after the text of the last turn, which the model continues */
+  continueFinalMessage?: boolean;
 }
 export const chatOptions: readonly string[] = [
-  "noReply", "date", "tools", "documents", "variables"
+  "noReply", "date", "tools", "documents", "variables", "continueFinalMessage"
 ];
 
 /** The options of a conversation. */
@@ -2446,6 +2449,8 @@ export interface Functions {
   loom_model_detokenize(model: number, ids: number, count: bigint, skip_special: number, out: number): number;
   /** The conversation as the model's chat template writes it. `*out` is transferred: loom_free(). Errors: unsupported (no template, or one beyond our subset). */
   loom_model_render_chat(model: number, turns: number, count: bigint, options: number, out: number): number;
+  /** The same for messages as JSON: [{role, content (text, null or a list of parts), tool_calls, tool_call_id, name, reasoning_content, ...}]. loom_model_tokenize() without special tokens has the ids. `*out` is transferred: loom_free(). Errors also: invalid_argument, naming the message and the member. */
+  loom_model_render_messages(model: number, messages: number, options: number, out: number): number;
   /** Ids of loom_model_render_chat(). `*ids` is transferred: loom_free(). */
   loom_model_tokenize_chat(model: number, turns: number, count: bigint, options: number, ids: number, id_count: number): number;
   /** Takes all memory a run needs. `*out` is transferred. Errors: out_of_range, out_of_memory. */
@@ -2516,6 +2521,8 @@ export interface Functions {
   loom_model_call_grammar(model: number, prompt: number, tools: number, rules: number, out: number): number;
   /** Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are not a JSON array of functions). */
   loom_model_reply_parser(model: number, prompt: number, tools: number, out: number): number;
+  /** A whole reply to `prompt` as a message for loom_model_render_messages(), as JSON: {role, content, reasoning_content, tool_calls}. `tools` may be null. `*out` is transferred: loom_free(). Errors: those of loom_model_reply_parser(). */
+  loom_model_read_reply(model: number, text: number, prompt: number, tools: number, out: number): number;
   /** More text of the reply; `sink` gets the pieces that are certain by now. The split of the text does not matter. */
   loom_reply_parser_feed(parser: number, text: number, sink: number, user: number): number;
   /** No more text comes: tells what was held back. */

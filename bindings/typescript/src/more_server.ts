@@ -45,6 +45,11 @@ export function moreOperations(calls: Calls): Operations<MoreOperations> {
     }),
     modelToolFormat: (_, handle) => calls.text((_scope, out, m) =>
       m.call((f) => f.loom_model_tool_format(model(handle), out))),
+    modelReadReply: (_, handle, text, prompt, tools) => calls.text((scope, out, m) => {
+      const words = m.memory.text(scope, text), before = m.memory.text(scope, prompt);
+      const offered = tools === null ? 0 : m.memory.text(scope, tools);
+      return m.call((f) => f.loom_model_read_reply(model(handle), words, before, offered, out));
+    }),
     tokenizerSpecial: (_, handle) => calls.ids((_scope, ids, count, m) =>
       m.call((f) => f.loom_tokenizer_special_tokens(calls.at(handle, "tokenizer"), ids, count))),
     tokenizerId: (_, handle, token) => calls.scoped((scope, m) => {

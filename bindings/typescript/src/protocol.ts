@@ -85,7 +85,7 @@ export interface Operations extends EvolutionOperations, MoreOperations {
   modelInfo(handle: Handle): ffi.ModelInfo;
   modelTokenize(handle: Handle, text: string, specialTokens: boolean): Int32Array;
   modelDetokenize(handle: Handle, ids: Int32Array, skipSpecial: boolean): string;
-  modelChat(handle: Handle, turns: readonly Turn[], options: object): { text: string; ids: Int32Array };
+  modelChat(handle: Handle, messages: string, options: object): { text: string; ids: Int32Array };
   modelGenerate(handle: Handle, prompt: string | Int32Array, options: object, session: object): GenerationData;
   modelLogits(handle: Handle, ids: Int32Array): Float32Array;
 
@@ -135,6 +135,7 @@ export interface MoreOperations {
   modelEmbed(handle: Handle, texts: readonly string[], options: object): Tensor;
   modelRerank(handle: Handle, query: string, documents: readonly string[], options: object): ffi.Ranked[];
   modelToolFormat(handle: Handle): string;
+  modelReadReply(handle: Handle, text: string, prompt: string, tools: string | null): string;
   tokenizerSpecial(handle: Handle): Int32Array;
   tokenizerId(handle: Handle, token: string): number;
   sessionSetLengths(handle: Handle, lengths: readonly number[]): void;
@@ -143,11 +144,6 @@ export interface MoreOperations {
   sessionPosition(handle: Handle): number;
   sessionBytes(handle: Handle): number;
   trainerBytes(handle: Handle): number;
-}
-
-export interface Turn {
-  readonly role: string;
-  readonly content: string;
 }
 
 export interface TokenData {

@@ -13,7 +13,7 @@ import { open, readInto, type Opened, type Reading, type Source } from "./files.
 import type { Scope, Struct, Tensor } from "./memory.js";
 import { withOptions } from "./named.js";
 import { chooseVariant, chooseWide, host, isWide, Loaded, type Host, type LaneStart, type Variant } from "./module.js";
-import type { CancelToken, GenerationData, Handle, LoadOptions, Operations, Port, Reply, Request, Running, StartOptions, Turn }
+import type { CancelToken, GenerationData, Handle, LoadOptions, Operations, Port, Reply, Request, Running, StartOptions }
   from "./protocol.js";
 
 /** The differences between a page and Node.js. */
@@ -275,29 +275,15 @@ export class Server {
     });
   }
 
-  #chat(model: Handle, turns: readonly Turn[], options: object): { text: string; ids: Int32Array } {
+  #chat(model: Handle, messages: string, options: object): { text: string; ids: Int32Array } {
     const at = this.#calls.at(model, "model");
-    const list = (scope: Scope, m: Loaded): [number, number] => {
-      const width = m.memory.addressSize, address = scope.keep(m.memory.allocate(turns.length * 2 * width));
-      turns.forEach((turn, i) => {
-        const { role, content } = turn;
-        for (const key of Object.keys(turn)) {
-          if (key !== "role" && key !== "content") throw new LoomError("invalid_argument", `turns[${i}] has ${key}, and turns are role and content here; leave it out`);
-        }
-        if (typeof role !== "string" || typeof content !== "string") throw new LoomError("invalid_argument", `role and content of turns[${i}] must be texts`);
-        m.memory.writeAddress(address + 2 * width * i, m.memory.text(scope, role));
-        m.memory.writeAddress(address + 2 * width * i + width, m.memory.text(scope, content));
-      });
-      return [address, m.memory.options(scope, ffi.loom_chat_options, options)];
-    };
-    const count = BigInt(turns.length);
     const text = this.#calls.text((scope, out, m) => {
-      const [address, how] = list(scope, m);
-      return m.call((f) => f.loom_model_render_chat(at, address, count, how, out));
+      const list = m.memory.text(scope, messages), how = m.memory.options(scope, ffi.loom_chat_options, options);
+      return m.call((f) => f.loom_model_render_messages(at, list, how, out));
     });
     const ids = this.#calls.ids((scope, out, size, m) => {
-      const [address, how] = list(scope, m);
-      return m.call((f) => f.loom_model_tokenize_chat(at, address, count, how, out, size));
+      const words = m.memory.text(scope, text);
+      return m.call((f) => f.loom_model_tokenize(at, words, 0, out, size));
     });
     return { text, ids };
   }
@@ -549,7 +535,7 @@ export class Server {
       const list = m.memory.ids(scope, ids);
       return m.call((f) => f.loom_model_detokenize(this.#calls.at(handle, "model"), list, BigInt(ids.length), skip ? 1 : 0, out));
     }),
-    modelChat: (_, handle, turns, options) => this.#chat(handle, turns, options),
+    modelChat: (_, handle, messages, options) => this.#chat(handle, messages, options),
     modelGenerate: (context, handle, prompt, options, session) =>
       this.#running(handle, session, (running) => this.#generate(context, running, prompt, options)),
     modelLogits: (_, handle, ids) => this.#running(handle, {}, (running) => this.#logits(running, ids)),

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "api/engine/impl.hpp"
+#include "api/language/chat_messages.hpp"
 #include "api/language/reply.hpp"
 #include "base/text.hpp"
 #include "convert/checkpoint.hpp"
@@ -191,13 +192,11 @@ Error no_template(const core::LanguageModel& model) {
       model.source());
 }
 
-}  // namespace
-
-Result<std::string> Model::render_chat(std::span<const ChatTurn> turns,
-                                       const ChatOptions& options) const {
-  const core::LanguageModel& model = impl_->model;
+Result<std::string> rendered(const core::LanguageModel& model,
+                             std::vector<core::ChatMessage> messages, const ChatOptions& options) {
   if (model.chat_template() == nullptr) return no_template(model);
-  LOOM_ASSIGN(core::ChatInputs inputs, core::chat_inputs(turns, options));
+  LOOM_TRY(core::check_calls(messages, model.chat_source()));
+  LOOM_ASSIGN(core::ChatInputs inputs, core::chat_inputs(std::move(messages), options));
   inputs.now = core::utc_now();
   if (!options.date.empty()) {
     LOOM_ASSIGN(inputs.now, core::parse_date(options.date));
@@ -207,9 +206,29 @@ Result<std::string> Model::render_chat(std::span<const ChatTurn> turns,
   return model.chat_template()->render(inputs);
 }
 
+}  // namespace
+
+Result<std::string> Model::render_chat(std::span<const ChatTurn> turns,
+                                       const ChatOptions& options) const {
+  LOOM_ASSIGN(std::vector<core::ChatMessage> messages, core::turn_messages(turns));
+  return rendered(impl_->model, std::move(messages), options);
+}
+
+Result<std::string> Model::render_chat(std::string_view messages,
+                                       const ChatOptions& options) const {
+  LOOM_ASSIGN(std::vector<core::ChatMessage> read, core::read_messages(messages));
+  return rendered(impl_->model, std::move(read), options);
+}
+
 Result<std::vector<TokenId>> Model::tokenize_chat(std::span<const ChatTurn> turns,
                                                   const ChatOptions& options) const {
   LOOM_ASSIGN(const std::string text, render_chat(turns, options));
+  return tokenize(text, false);
+}
+
+Result<std::vector<TokenId>> Model::tokenize_chat(std::string_view messages,
+                                                  const ChatOptions& options) const {
+  LOOM_ASSIGN(const std::string text, render_chat(messages, options));
   return tokenize(text, false);
 }
 

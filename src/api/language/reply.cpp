@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/engine/impl.hpp"
+#include "api/language/chat_messages.hpp"
 #include "base/text.hpp"
 #include "chat/call_grammar.hpp"
 #include "chat/reply_reader.hpp"
@@ -23,15 +24,10 @@ Result<JsonValue> option_json(const std::string& text, std::string_view name, bo
                  std::string(name));
 }
 
-// Templates read arguments as values if they are valid JSON.
 JsonValue call_json(const ToolCall& call) {
   JsonValue function, made;
   function.add("name", JsonValue::string(call.name));
-  Result<JsonValue> arguments = parse_json(call.arguments, "arguments");
-  const bool object = arguments.ok() && arguments->is_object();
-  if (call.arguments.empty()) arguments = JsonValue::object();
-  function.add("arguments", object || call.arguments.empty() ? std::move(*arguments)
-                                                             : JsonValue::string(call.arguments));
+  function.add("arguments", arguments_json(call.arguments));
   if (!call.id.empty()) made.add("id", JsonValue::string(call.id));
   made.add("type", JsonValue::string("function"));
   made.add("function", std::move(function));
@@ -47,7 +43,7 @@ JsonValue parts_json(const std::vector<std::string>& parts) {
   return all;
 }
 
-ChatMessage message_of(const ChatTurn& turn) {
+Result<ChatMessage> message_of(const ChatTurn& turn) {
   ChatMessage message;
   message.role = turn.role;
   message.content = turn.content;
@@ -65,6 +61,9 @@ ChatMessage message_of(const ChatTurn& turn) {
     for (const ToolCall& call : turn.tool_calls) calls.push(call_json(call));
     message.more.add("tool_calls", std::move(calls));
   }
+  LOOM_ASSIGN(const JsonValue more, option_json(turn.more, "more", false));
+  for (const auto& [key, value] : more.members())
+    if (key != "role" && key != "content") message.more.add(key, value);
   return message;
 }
 
@@ -94,10 +93,20 @@ bool ends_thinking(std::string_view prompt, const ToolFormat& format) {
 
 }  // namespace
 
-Result<ChatInputs> chat_inputs(std::span<const ChatTurn> turns, const ChatOptions& options) {
+Result<std::vector<ChatMessage>> turn_messages(std::span<const ChatTurn> turns) {
+  std::vector<ChatMessage> messages;
+  for (const ChatTurn& turn : turns) {
+    LOOM_ASSIGN(ChatMessage message, message_of(turn));
+    messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+Result<ChatInputs> chat_inputs(std::vector<ChatMessage> messages, const ChatOptions& options) {
   ChatInputs inputs;
-  for (const ChatTurn& turn : turns) inputs.messages.push_back(message_of(turn));
+  inputs.messages = std::move(messages);
   inputs.add_generation_prompt = options.reply;
+  inputs.continue_final_message = options.continue_final_message;
   LOOM_ASSIGN(const JsonValue tools, option_json(options.tools, "tools", true));
   LOOM_ASSIGN(const Tools checked, Tools::read(tools));
   if (!checked.all().empty()) inputs.tools = wrapped_tools(tools);
@@ -168,6 +177,14 @@ Result<ReplyParser> Model::reply_parser(std::string_view prompt, std::string_vie
   const core::ToolFormat& format = core::prompt_format(impl_->model.chat_source(), !tools.empty());
   const bool thinking = core::ends_thinking(prompt, format);
   return ReplyParser(std::make_unique<ReplyParser::Impl>(format, std::move(read), thinking));
+}
+
+Result<std::string> Model::read_reply(std::string_view text, std::string_view prompt,
+                                      std::string_view tools) const {
+  LOOM_ASSIGN(ReplyParser parser, reply_parser(prompt, tools));
+  parser.feed(text);
+  parser.finish();
+  return core::reply_json(parser.reply(), prompt, text);
 }
 
 Result<std::string> Model::call_grammar(std::string_view prompt, std::string_view tools,

@@ -44,6 +44,18 @@ loom_model_info info_of(const ModelInfo& from) {
   return info;
 }
 
+Result<ChatOptions> chat_options(const loom_chat_options* options) {
+  LOOM_ASSIGN(const loom_chat_options from, options_of(options, "loom_chat_options"));
+  ChatOptions made;
+  made.reply = from.no_reply == 0;
+  made.date = text_or(from.date, "");
+  made.tools = text_or(from.tools, "");
+  made.documents = text_or(from.documents, "");
+  made.variables = text_or(from.variables, "");
+  made.continue_final_message = from.continue_final_message != 0;
+  return made;
+}
+
 struct Conversation {
   std::vector<ChatTurn> turns;
   ChatOptions options;
@@ -58,12 +70,7 @@ Result<Conversation> conversation_of(const loom_chat_turn* turns, int64_t count,
     LOOM_ASSIGN(std::string content, text_of(turn.content, "turns.content"));
     made.turns.push_back({std::move(role), std::move(content)});
   }
-  LOOM_ASSIGN(const loom_chat_options from, options_of(options, "loom_chat_options"));
-  made.options.reply = from.no_reply == 0;
-  made.options.date = text_or(from.date, "");
-  made.options.tools = text_or(from.tools, "");
-  made.options.documents = text_or(from.documents, "");
-  made.options.variables = text_or(from.variables, "");
+  LOOM_ASSIGN(made.options, chat_options(options));
   return made;
 }
 
@@ -164,6 +171,18 @@ loom_status loom_model_tokenize_chat(const loom_model* model, const loom_chat_tu
     LOOM_ASSIGN(const Conversation talk, conversation_of(turns, count, options));
     LOOM_ASSIGN(const std::vector<TokenId> made, object->tokenize_chat(talk.turns, talk.options));
     return give_ids(ids, id_count, made);
+  });
+}
+
+loom_status loom_model_render_messages(const loom_model* model, const char* messages,
+                                       const loom_chat_options* options, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(const std::string talk, text_of(messages, "messages"));
+    LOOM_ASSIGN(const ChatOptions how, chat_options(options));
+    LOOM_ASSIGN(const std::string text, object->render_chat(talk, how));
+    return give_text(out, text);
   });
 }
 

@@ -117,6 +117,18 @@ loom_status loom_model_tool_format(const loom_model* model, char** out) {
   });
 }
 
+loom_status loom_model_read_reply(const loom_model* model, const char* text, const char* prompt,
+                                  const char* tools, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(const std::string words, text_of(text, "text"));
+    LOOM_ASSIGN(const std::string before, text_of(prompt, "prompt"));
+    LOOM_ASSIGN(const std::string message, object->read_reply(words, before, text_or(tools, "")));
+    return give_text(out, message);
+  });
+}
+
 loom_status loom_model_call_grammar(const loom_model* model, const char* prompt, const char* tools,
                                     const loom_call_rules* rules, char** out) {
   return guarded([&]() -> Status {

@@ -294,6 +294,23 @@ Result<std::string> trimmed_parts(const JsonValue& content, std::string_view whe
   return out;
 }
 
+namespace {
+
+// Members without a field of ChatTurn, which templates may read.
+std::string more_of(const JsonValue& message) {
+  constexpr std::string_view kKnown[] = {
+      "role",     "content",           "tool_call_id", "name",  "tool_name",    "tool_calls",
+      "thinking", "reasoning_content", "images",       "audio", "function_call"};
+  JsonValue more = JsonValue::object();
+  for (const auto& [key, value] : message.members()) {
+    const bool known = std::ranges::find(kKnown, key) != std::end(kKnown);
+    if (!known && !value.is_null()) more.add(key, value);
+  }
+  return more.members().empty() ? std::string() : dump_json(more);
+}
+
+}  // namespace
+
 Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn) {
   const auto text = [&](const char* key, std::string& to) -> Status {
     const JsonValue* value = message.find(key);
@@ -305,6 +322,7 @@ Status take_turn_fields(const JsonValue& message, const std::string& where, Chat
   LOOM_TRY(text("tool_name", turn.name));
   LOOM_TRY(text("reasoning_content", turn.reasoning));
   LOOM_TRY(text("thinking", turn.reasoning));
+  turn.more = more_of(message);
   const JsonValue* calls = message.find("tool_calls");
   if (calls == nullptr || calls->is_null()) return {};
   if (!calls->is_array())

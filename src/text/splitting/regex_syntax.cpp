@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "base/text.hpp"
 #include "text/normalizers/unicode.hpp"
@@ -63,6 +64,13 @@ std::optional<CharSet> escape_set(char letter, bool in_class) {
   if (letter == 'w') return word_set(in_class);
   if (letter == 'h') return hex_set();
   return std::nullopt;
+}
+
+CharSet intersection(const CharSet& a, const CharSet& b) {
+  const CharSet not_a = a.complement(), not_b = b.complement();
+  Ranges neither(not_a.ranges().begin(), not_a.ranges().end());
+  neither.insert(neither.end(), not_b.ranges().begin(), not_b.ranges().end());
+  return CharSet(std::move(neither)).complement();
 }
 
 std::optional<char32_t> escaped_control(char c) {
@@ -406,21 +414,47 @@ class Translator {
     return peek() == '\\' ? character_escape() : plain_character();
   }
 
-  Status char_class() {
+  // The set of a class from its "[" on, with classes inside and intersections (&&), which bind less
+  // than all else.
+  Result<CharSet> class_set(size_t depth) {
+    if (depth > 0 && peek(1) == ':') return refuse("a POSIX bracket");
+    if (depth > kMaxDepth) return refuse("deeper nesting");
     ++at_;
     const bool negated = peek() == '^';
     if (negated) ++at_;
-    if (peek() == ']') return refuse("an empty class");
+    std::optional<CharSet> common;  // of the parts before the last "&&"
     Ranges ranges;
-    while (at_ < pattern_.size() && peek() != ']') {
-      if (peek() == '&' && peek(1) == '&') return refuse("an intersection of classes");
-      LOOM_TRY(class_member(ranges));
+    bool any = false;  // the part has a member
+    const auto end_part = [&] {
+      CharSet part(std::exchange(ranges, {}));
+      common = common ? intersection(*common, part) : std::move(part);
+      return std::exchange(any, false);
+    };
+    while (at_ < pattern_.size() && (peek() != ']' || !any)) {
+      if (peek() == ']') return refuse("an empty class");
+      if (peek() == '&' && peek(1) == '&') {
+        if (!end_part()) return refuse("an empty class");
+        at_ += 2;
+        continue;
+      }
+      any = true;
+      if (peek() == '[') {
+        LOOM_ASSIGN(const CharSet inner, class_set(depth + 1));
+        ranges.insert(ranges.end(), inner.ranges().begin(), inner.ranges().end());
+      } else {
+        LOOM_TRY(class_member(ranges));
+      }
     }
     if (at_ >= pattern_.size()) return refuse("a class without an end");
+    end_part();
     ++at_;
-    CharSet set(std::move(ranges));
-    if (caseless_) set = set.with_other_cases();
-    out_.add(negated ? set.complement() : std::move(set));
+    if (depth == 0 && caseless_) common = common->with_other_cases();
+    return negated ? common->complement() : std::move(*common);
+  }
+
+  Status char_class() {
+    LOOM_ASSIGN(CharSet set, class_set(0));
+    out_.add(std::move(set));
     return {};
   }
 

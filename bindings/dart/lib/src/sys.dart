@@ -1241,7 +1241,8 @@ final class loom_model_info extends Struct {
   external int dtype;
 }
 
-/// The layout is frozen.
+/// A turn of text only; its layout is frozen. loom_model_render_messages() takes turns with calls
+/// and parts.
 final class loom_chat_turn extends Struct {
   /// "system", "user", "assistant"
   external Pointer<Uint8> role;
@@ -1263,6 +1264,9 @@ final class loom_chat_options extends Struct {
   external Pointer<Uint8> documents;
   /// a JSON object that the template sees too; null: none
   external Pointer<Uint8> variables;
+  /// 1: ends after the text of the last turn, which the model continues
+  @Int32()
+  external int continue_final_message;
 }
 
 /// The options of a conversation.
@@ -2879,6 +2883,13 @@ class LoomLibrary {
   late final loom_model_render_chat =
       library.lookupFunction<_loom_model_render_chat_native, _loom_model_render_chat_dart>('loom_model_render_chat');
 
+  /// The same for messages as JSON: [{role, content (text, null or a list of parts), tool_calls,
+  /// tool_call_id, name, reasoning_content, ...}]. loom_model_tokenize() without special tokens has
+  /// the ids. `*out` is transferred: loom_free(). Errors also: invalid_argument, naming the message
+  /// and the member.
+  late final loom_model_render_messages =
+      library.lookupFunction<_loom_model_render_messages_native, _loom_model_render_messages_dart>('loom_model_render_messages');
+
   /// Ids of loom_model_render_chat(). `*ids` is transferred: loom_free().
   late final loom_model_tokenize_chat =
       library.lookupFunction<_loom_model_tokenize_chat_native, _loom_model_tokenize_chat_dart>('loom_model_tokenize_chat');
@@ -3048,6 +3059,12 @@ class LoomLibrary {
   /// array of functions).
   late final loom_model_reply_parser =
       library.lookupFunction<_loom_model_reply_parser_native, _loom_model_reply_parser_dart>('loom_model_reply_parser');
+
+  /// A whole reply to `prompt` as a message for loom_model_render_messages(), as JSON: {role,
+  /// content, reasoning_content, tool_calls}. `tools` may be null. `*out` is transferred:
+  /// loom_free(). Errors: those of loom_model_reply_parser().
+  late final loom_model_read_reply =
+      library.lookupFunction<_loom_model_read_reply_native, _loom_model_read_reply_dart>('loom_model_read_reply');
 
   /// More text of the reply; `sink` gets the pieces that are certain by now. The split of the text
   /// does not matter. One thread at a time.
@@ -4301,6 +4318,12 @@ typedef _loom_model_render_chat_dart = int Function(
     Pointer<loom_model>, Pointer<loom_chat_turn>, int, Pointer<loom_chat_options>,
     Pointer<Pointer<Uint8>>
 );
+typedef _loom_model_render_messages_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<loom_chat_options>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_render_messages_dart = int Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<loom_chat_options>, Pointer<Pointer<Uint8>>
+);
 typedef _loom_model_tokenize_chat_native = Int32 Function(
     Pointer<loom_model>, Pointer<loom_chat_turn>, Int64, Pointer<loom_chat_options>,
     Pointer<Pointer<Int32>>, Pointer<Int64>
@@ -4494,6 +4517,12 @@ typedef _loom_model_reply_parser_native = Int32 Function(
 );
 typedef _loom_model_reply_parser_dart = int Function(
     Pointer<loom_model>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Pointer<loom_reply_parser>>
+);
+typedef _loom_model_read_reply_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_read_reply_dart = int Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Pointer<Uint8>>
 );
 typedef _loom_reply_parser_feed_native = Int32 Function(
     Pointer<loom_reply_parser>, Pointer<Uint8>, Pointer<NativeFunction<loom_reply_fn>>,

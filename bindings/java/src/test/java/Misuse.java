@@ -173,7 +173,16 @@ public final class Misuse {
       List<Model.Turn> turns = List.of(new Model.Turn("user", "Hello"));
       check(model.renderChat(turns).contains("Hello"), "a chat");
       check(model.chat(turns, options, null).tokenIds.length <= 8, "a reply");
-      fails(() -> model.renderChat(List.of()), Types.Code.INVALID_ARGUMENT, "turn");
+      fails(() -> model.renderChat(List.of()), Types.Code.INVALID_ARGUMENT, "at least one message");
+      String parts = "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": 5}]}]";
+      fails(() -> model.renderChat(Conversation.of(parts)), Types.Code.INVALID_ARGUMENT,
+          "messages[0].content[0].text must be a text; got 5");
+      Model.Turn once = new Model.Turn("assistant", "\"Once\"");
+      String text = model.renderChat(
+          Conversation.of(List.of(turns.get(0), once)).continueFinalMessage(true));
+      check(text.endsWith("\"Once\""), "a continued message");
+      check(model.readReply("Hi", text, null).equals("{\"role\":\"assistant\",\"content\":\"Hi\"}"),
+          "a reply");
     }
   }
 

@@ -61,4 +61,10 @@ public final class GenerateOptions {
     raw.logprobs = wanted ? 1 : 0;
     return this;
   }
+
+  /** Whether marks of chats become text too, for Model.readReply(). */
+  public GenerateOptions specialText(boolean wanted) {
+    raw.special_text = wanted ? 1 : 0;
+    return this;
+  }
 }

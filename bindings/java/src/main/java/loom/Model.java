@@ -63,7 +63,7 @@ public final class Model extends Handle {
     }
   }
 
-  /** A turn of a conversation: "system", "user" or "assistant", and what was said. */
+  /** A message of text: "system", "user" or "assistant", and its text. */
   public static final class Turn {
     final String role;
     final String content;
@@ -71,23 +71,6 @@ public final class Model extends Handle {
     public Turn(String role, String content) {
       this.role = role;
       this.content = content;
-    }
-  }
-
-  /** Turns as C takes them. */
-  private static final class Turns {
-    final Memory[] texts;
-    final Memory rows;
-
-    Turns(List<Turn> turns) {
-      if (turns.isEmpty()) throw LoomException.invalid("a conversation has at least one turn");
-      texts = new Memory[2 * turns.size()];
-      rows = new Memory(16L * turns.size());
-      for (int i = 0; i < texts.length; ++i) {
-        Turn turn = turns.get(i / 2);
-        texts[i] = memory(i % 2 == 0 ? turn.role : turn.content);
-        rows.setPointer(8L * i, texts[i]);
-      }
     }
   }
 
@@ -110,9 +93,23 @@ public final class Model extends Handle {
   }
 
   /** The conversation as the model's chat template writes it. */
+  public String renderChat(Conversation conversation) {
+    return text((raw, out) -> LIB.loom_model_render_messages(
+        raw, conversation.messages, conversation.raw, out));
+  }
+
+  /** The same for turns of text. */
   public String renderChat(List<Turn> turns) {
-    Turns given = new Turns(turns);
-    return text((raw, out) -> LIB.loom_model_render_chat(raw, given.rows, turns.size(), null, out));
+    return renderChat(Conversation.of(turns));
+  }
+
+  /**
+   * A reply to the prompt of renderChat() as a message of JSON: {"role", "content",
+   * "reasoning_content", "tool_calls"}. tools: those of the conversation; null: none.
+   */
+  public String readReply(String reply, String prompt, String tools) {
+    return text((raw, out) ->
+        LIB.loom_model_read_reply(raw, text(reply), text(prompt), tools, out));
   }
 
   /** A conversation. context: positions; 0 means the model's, at most 2048. */
@@ -134,15 +131,26 @@ public final class Model extends Handle {
     }
   }
 
-  /** The next turn of a conversation, written with the model's own template. */
-  public Generation chat(List<Turn> turns, GenerateOptions options, Predicate<Token> onToken) {
-    Turns given = new Turns(turns);
-    int[] prompt = ids(
-        (raw, ids, count) ->
-            LIB.loom_model_tokenize_chat(raw, given.rows, turns.size(), null, ids, count));
+  /**
+   * The next turn of a conversation, written with the model's own template. With tools the text is
+   * one for readReply().
+   */
+  public Generation chat(
+      Conversation conversation, GenerateOptions options, Predicate<Token> onToken) {
+    String words = text(renderChat(conversation));
+    int[] prompt = ids((raw, ids, count) -> LIB.loom_model_tokenize(raw, words, 0, ids, count));
+    int special = options.raw.special_text;
+    if (conversation.tools != null) options.raw.special_text = 1;
     try (Session session = session(0)) {
       return session.stream(prompt, options, onToken);
+    } finally {
+      options.raw.special_text = special;
     }
+  }
+
+  /** The same for turns of text. */
+  public Generation chat(List<Turn> turns, GenerateOptions options, Predicate<Token> onToken) {
+    return chat(Conversation.of(turns), options, onToken);
   }
 
   /** One conversation, for one thread at a time. */

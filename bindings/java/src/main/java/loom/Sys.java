@@ -1477,7 +1477,8 @@ public interface Sys extends Library {
   }
 
   /**
-   * The layout is frozen.
+   * A turn of text only; its layout is frozen. loom_model_render_messages() takes turns with calls
+   * and parts.
    */
   @Structure.FieldOrder({"role", "content"})
   class ChatTurn extends Structure {
@@ -1500,7 +1501,9 @@ public interface Sys extends Library {
   /**
    * How a conversation is written.
    */
-  @Structure.FieldOrder({"struct_size", "no_reply", "date", "tools", "documents", "variables"})
+  @Structure.FieldOrder({
+      "struct_size", "no_reply", "date", "tools", "documents", "variables", "continue_final_message"
+  })
   class ChatOptions extends Structure {
     public int struct_size;
     /**
@@ -1523,6 +1526,10 @@ public interface Sys extends Library {
      * a JSON object that the template sees too; null: none
      */
     public Pointer variables;
+    /**
+     * 1: ends after the text of the last turn, which the model continues
+     */
+    public int continue_final_message;
 
     public ChatOptions() {
       struct_size = size();
@@ -4083,6 +4090,16 @@ public interface Sys extends Library {
   );
 
   /**
+   * The same for messages as JSON: [{role, content (text, null or a list of parts), tool_calls,
+   * tool_call_id, name, reasoning_content, ...}]. loom_model_tokenize() without special tokens has
+   * the ids. `*out` is transferred: loom_free(). Errors also: invalid_argument, naming the message
+   * and the member.
+   */
+  int loom_model_render_messages(
+      Pointer model, String messages, ChatOptions options, PointerByReference out
+  );
+
+  /**
    * Ids of loom_model_render_chat(). `*ids` is transferred: loom_free().
    */
   int loom_model_tokenize_chat(
@@ -4307,6 +4324,15 @@ public interface Sys extends Library {
    * array of functions).
    */
   int loom_model_reply_parser(Pointer model, String prompt, String tools, PointerByReference out);
+
+  /**
+   * A whole reply to `prompt` as a message for loom_model_render_messages(), as JSON: {role,
+   * content, reasoning_content, tool_calls}. `tools` may be null. `*out` is transferred:
+   * loom_free(). Errors: those of loom_model_reply_parser().
+   */
+  int loom_model_read_reply(
+      Pointer model, String text, String prompt, String tools, PointerByReference out
+  );
 
   /**
    * More text of the reply; `sink` gets the pieces that are certain by now. The split of the text
