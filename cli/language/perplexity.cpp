@@ -148,10 +148,10 @@ int measure_one(const PerplexityFlags& f, const Engine& engine, const std::vecto
 }
 
 void print_row(const Row& row, double base) {
-  write_out(fmt::format("{:<10} {:>6.2f} {:>14} {:>12.4f} {:>+8.2f} % {:>10.6f} {:>8.2f} % {:>9.0f}\n",
-                        row.dtype, row.bits(), row.bytes, row.measured.perplexity,
-                        (row.measured.perplexity / base - 1.0) * 100, row.measured.kl_divergence,
-                        row.measured.top_agreement * 100, row.tokens_per_second));
+  write_out(fmt::format(
+      "{:<10} {:>6.2f} {:>14} {:>12.4f} {:>+8.2f} % {:>10.6f} {:>8.2f} % {:>9.0f}\n", row.dtype,
+      row.bits(), row.bytes, row.measured.perplexity, (row.measured.perplexity / base - 1.0) * 100,
+      row.measured.kl_divergence, row.measured.top_agreement * 100, row.tokens_per_second));
 }
 
 // The other types are compared with float32, or with --reference.
@@ -168,8 +168,9 @@ int measure_many(const PerplexityFlags& f, const Engine& engine, const std::vect
   if (!plain.ok()) return fail(plain.error());
   const Model* reference = *other ? &**other : &*plain;
   if (!f.json) {
-    write_out(fmt::format("{:<10} {:>6} {:>14} {:>12} {:>10} {:>10} {:>10} {:>9}\n", "dtype", "bits",
-                          "weight bytes", "perplexity", "to f32", "KL", "same top", "tokens/s"));
+    write_out(fmt::format("{:<10} {:>6} {:>14} {:>12} {:>10} {:>10} {:>10} {:>9}\n", "dtype",
+                          "bits", "weight bytes", "perplexity", "to f32", "KL", "same top",
+                          "tokens/s"));
   }
   Json list = Json::array();
   std::optional<double> base;

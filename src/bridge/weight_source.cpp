@@ -98,8 +98,7 @@ Result<std::span<const std::byte>> pack_one(Network& network, int index, DType d
   const ScaleScope scope = policy.scope ? policy.scope(param) : ScaleScope::per_row;
   LOOM_TRY(load_weight(network, index, dtype, weight, pool, scope));
   if (policy.report) {
-    const DType from =
-        param.spec.matrix() ? weight.original.value_or(weight.stored) : DType::f32;
+    const DType from = param.spec.matrix() ? weight.original.value_or(weight.stored) : DType::f32;
     PackReport report{param.path, param.spec.shape, from, param.tensor.dtype};
     report.bytes_from = bytes_in(param, from);
     report.bytes_to = param.bytes();

@@ -1,7 +1,7 @@
 // Packing by weighted squared errors and by GPTQ, for every type of fewer than 16 bits.
 #include "dtype/r16/r16_quantize.hpp"
 
-#include <numeric>
+#include <algorithm>
 
 #include "samples.hpp"
 
@@ -113,9 +113,8 @@ const Inputs& correlated() {
             strength * static_cast<double>(row[k] + row[k + 1] + row[k + 2] + 0.3f * row[k + 3]);
       }
       for (int64_t i = 0; i < kCols * kCols; ++i)
-        in.moments[static_cast<size_t>(i)] +=
-            static_cast<float>(x[static_cast<size_t>(i / kCols)] *
-                               x[static_cast<size_t>(i % kCols)] / kInputs);
+        in.moments[static_cast<size_t>(i)] += static_cast<float>(
+            x[static_cast<size_t>(i / kCols)] * x[static_cast<size_t>(i % kCols)] / kInputs);
     }
     for (int64_t k = 0; k < kCols; ++k) {
       float& own = in.moments[static_cast<size_t>(k * kCols + k)];
@@ -155,19 +154,19 @@ TEST_P(R16Quantize, FeedbackCostsProductsLessThanRounding) {
   const std::vector<float> x = test::normal_samples(kRows * kCols, 4);
   const Inputs& in = correlated();
   const double plain = in.cost(x, rounded(GetParam(), x).values());
-  ErrorWeights weights{in.importance.data(), factor().data(), nullptr};
+  ErrorWeights weights{in.importance.data(), factor().data()};
   EXPECT_LT(in.cost(x, quantized(GetParam(), x, weights).values()), plain * 0.75);
 }
 
 TEST_P(R16Quantize, AnyDivisionOfTheRowsGivesTheSameBytes) {
   const std::vector<float> x = test::normal_samples(kRows * kCols, 5);
-  ErrorWeights weights{correlated().importance.data(), factor().data(), nullptr};
+  ErrorWeights weights{correlated().importance.data(), factor().data()};
   EXPECT_EQ(quantized(GetParam(), x, weights, 16).bytes, quantized(GetParam(), x, weights).bytes);
 }
 
 TEST_P(R16Quantize, RowsOfZerosStayZeros) {
   std::vector<float> x(kRows * kCols);
-  ErrorWeights weights{correlated().importance.data(), factor().data(), nullptr};
+  ErrorWeights weights{correlated().importance.data(), factor().data()};
   for (const double y : quantized(GetParam(), x, weights).values()) EXPECT_EQ(y, 0.0);
 }
 
@@ -190,8 +189,8 @@ TEST(R16QuantizeSearch, IsCloseToALiteralSearchOverSteps) {
       for (int64_t k = 0; k < kCols; ++k) {
         const auto v = static_cast<double>(row[k]);
         const double level = std::clamp(std::nearbyint(v / step), -8.0, 7.0);
-        error += static_cast<double>(importance[static_cast<size_t>(k)]) *
-                 (v - level * step) * (v - level * step);
+        error += static_cast<double>(importance[static_cast<size_t>(k)]) * (v - level * step) *
+                 (v - level * step);
       }
       best = best < 0 ? error : std::min(best, error);
     }

@@ -33,14 +33,15 @@ Status check(const loom::ConvertOptions& o, const OpenedModel& model) {
 
 }  // namespace
 
+DType Quantization::chosen_type(const Param& param, DType stored) const {
+  if (const std::optional<DType> rule = ruled(param, types_)) return *rule;
+  if (const auto found = chosen_.find(param.path); found != chosen_.end()) return found->second;
+  if (recipe_ != nullptr) return recipe_dtype(*recipe_, param, source_->config, stored);
+  return types_.dtype ? model_dtype(param, *source_, *types_.dtype) : stored;
+}
+
 DType Quantization::type_of(const Param& param, DType stored) const {
-  const auto chosen = [&]() -> DType {
-    if (const std::optional<DType> rule = ruled(param, types_)) return *rule;
-    if (const auto found = chosen_.find(param.path); found != chosen_.end()) return found->second;
-    if (recipe_ != nullptr) return recipe_dtype(*recipe_, param, source_->config, stored);
-    return types_.dtype ? model_dtype(param, *source_, *types_.dtype) : stored;
-  };
-  const DType dtype = chosen();
+  const DType dtype = chosen_type(param, stored);
   return gguf_ ? narrower_blocks(dtype, param.spec.shape[1]) : dtype;
 }
 
@@ -54,8 +55,8 @@ Status Quantization::read_text(const loom::ConvertOptions& options, Engine::Impl
                               static_cast<uint64_t>(total));
     };
   }
-  LOOM_ASSIGN(text_, TextMoments::create(*source_, options.calibration, reading, *engine.ops,
-                                         engine.pool));
+  LOOM_ASSIGN(
+      text_, TextMoments::create(*source_, options.calibration, reading, *engine.ops, engine.pool));
   if (options.save_importance.empty()) return {};
   LOOM_ASSIGN(const Importance importance, text_->importance());
   return write_importance(options.save_importance, importance, *source_);
@@ -112,26 +113,19 @@ Status Quantization::choose_types(const loom::ConvertOptions& options) {
 Status Quantization::note_fallbacks(const loom::ConvertOptions& options) {
   if (!gguf_) return {};
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(source_->config));
+  LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
   int64_t count = 0;
   std::string first;
-  Status status;
-  each_decoder_param(grid, [&](const Param& param) {
-    if (!param.spec.matrix() || !status.ok()) return;
-    const Result<SourceWeight> weight = source_->weight(param);
-    if (!weight.ok()) {
-      status = weight.error();
-      return;
-    }
-    gguf_ = false;
-    const DType chosen = type_of(param, weight->stored);
-    gguf_ = true;
-    const DType written = type_of(param, weight->stored);
-    if (chosen == written) return;
+  for (const Param& param : network.params()) {
+    if (!param.spec.matrix()) continue;
+    LOOM_ASSIGN(const SourceWeight weight, source_->weight(param));
+    const DType chosen = chosen_type(param, weight.stored);
+    const DType written = type_of(param, weight.stored);
+    if (chosen == written) continue;
     if (count++ == 0)
       first = cat(param.path, " has rows of ", param.spec.shape[1], " values, so it is ",
                   dtype_name(written), ", not ", dtype_name(chosen));
-  });
-  LOOM_TRY(std::move(status));
+  }
   if (count > 1) first += cat("; and ", count - 1, " more");
   if (count > 0) options.note(first);
   return {};

@@ -25,6 +25,8 @@ class Quantization {
   Status read_text(const loom::ConvertOptions& options, Engine::Impl& engine);
   Status choose_types(const loom::ConvertOptions& options);
   Status note_fallbacks(const loom::ConvertOptions& options);
+  DType chosen_type(const Param& param, DType stored) const;
+  // With the fallback of formats whose rows are whole blocks.
   DType type_of(const Param& param, DType stored) const;
 
   std::unique_ptr<ModelSource> source_;

@@ -23,8 +23,8 @@ double dot(const float* a, const float* b, int64_t n) {
 // Runs body(i) for i in [0, count).
 template <class F>
 void each(ThreadPool& pool, int64_t count, F&& body) {
-  constexpr int64_t kFew = 64;  // less work than starting the threads
-  if (count <= kFew) {
+  constexpr int64_t kSerial = 64;  // less work than starting the threads
+  if (count <= kSerial) {
     for (int64_t i = 0; i < count; ++i) body(i);
     return;
   }
@@ -35,9 +35,8 @@ void each(ThreadPool& pool, int64_t count, F&& body) {
 
 }  // namespace
 
-std::vector<float> inverse_factor(const std::vector<float>& h, const std::vector<int32_t>& order,
-                                  double damping, ThreadPool& pool) {
-  const auto n = static_cast<int64_t>(order.size());
+std::vector<float> inverse_factor(const std::vector<float>& h, int64_t n, double damping,
+                                  ThreadPool& pool) {
   const auto at = [n](int64_t i, int64_t j) { return static_cast<size_t>(i * n + j); };
   double mean = 0;
   for (int64_t i = 0; i < n; ++i) mean += static_cast<double>(h[at(i, i)]);
@@ -45,7 +44,7 @@ std::vector<float> inverse_factor(const std::vector<float>& h, const std::vector
   const double added = mean > 0 ? damping * mean : 1.0;
   std::vector<float> r(h.size());
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = i; j < n; ++j) r[at(i, j)] = h[at(order[i], order[j])];
+    for (int64_t j = i; j < n; ++j) r[at(i, j)] = h[at(i, j)];
     r[at(i, i)] = static_cast<float>(static_cast<double>(r[at(i, i)]) + added);
   }
   // Column j of R needs the columns after it.

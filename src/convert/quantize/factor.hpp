@@ -10,10 +10,9 @@
 namespace loom::core {
 
 // H [n][n], symmetric, becomes U of inverse(H + damping * mean(diagonal) I) = U^T U, upper
-// triangular; below the diagonal there are zeros. `order` has the rows and columns of H in the
-// order of U. Columns that no input reached count as independent. The bits do not depend on the
-// threads.
-std::vector<float> inverse_factor(const std::vector<float>& h, const std::vector<int32_t>& order,
-                                  double damping, ThreadPool& pool);
+// triangular; below the diagonal there are zeros. Columns that no input reached count as
+// independent. The bits do not depend on the threads.
+std::vector<float> inverse_factor(const std::vector<float>& h, int64_t n, double damping,
+                                  ThreadPool& pool);
 
 }  // namespace loom::core

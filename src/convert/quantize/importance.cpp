@@ -8,7 +8,6 @@
 #include "io/bytes/byte_reader.hpp"
 #include "io/files/file.hpp"
 #include "llm/decoder.hpp"
-#include "llm/decoder_role.hpp"
 #ifndef LOOM_WITHOUT_GGUF
 #include "formats/gguf/names.hpp"
 #include "formats/gguf/write.hpp"
@@ -31,20 +30,24 @@ constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
 struct Entry {
   std::vector<float> means;
   std::vector<std::string> paths;
+  int64_t cols = 0;
 };
 
-Result<std::map<std::string, Entry>> entries_of(const ModelSource& source) {
+Result<std::map<std::string, Entry> > entries_of(const ModelSource& source) {
   const DecoderFamily* family = find_family_in_gguf(source.config);
   if (family == nullptr)
     return unsupported(cat("GGUF has no class ", source.config.architecture,
                            ", so there are no names for its importance matrix"),
                        source.path);
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(source.config));
+  LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
   std::map<std::string, Entry> out;
-  each_decoder_param(grid, [&](const Param& param) {
-    if (!param.spec.matrix()) return;
-    out[gguf_tensor(param, source.config, family->gguf).name].paths.push_back(param.path);
-  });
+  for (const Param& param : network.params()) {
+    if (!param.spec.matrix()) continue;
+    Entry& entry = out[gguf_tensor(param, source.config, family->gguf).name];
+    entry.paths.push_back(param.path);
+    entry.cols = param.spec.shape[1];
+  }
   return out;
 }
 
@@ -169,24 +172,19 @@ Result<Importance> read_importance(const std::string& path, const ModelSource& s
   const auto bytes = file.bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   Importance out;
-  LOOM_TRY(text.starts_with("GGUF") ? read_gguf(path, entries, out)
-                                    : read_dat(bytes, path, entries, out));
-  LOOM_ASSIGN(const GridSpec grid, decoder_grid(source.config));
-  std::unordered_map<std::string, int64_t> cols;
-  each_decoder_param(grid, [&](const Param& param) {
-    if (param.spec.matrix()) cols[param.path] = param.spec.shape[1];
-  });
+  const Status read = text.starts_with("GGUF") ? read_gguf(path, entries, out)
+                                               : read_dat(bytes, path, entries, out);
+  if (!read.ok()) return bad_file(cat("is not an importance matrix: ", read.error().message), path);
   for (auto& [name, entry] : entries) {
     if (entry.means.empty()) continue;
-    for (const std::string& param : entry.paths) {
-      LOOM_TRY(check_means(name, entry.means, cols[param], path));
-      out.means[param] = entry.means;
-    }
+    LOOM_TRY(check_means(name, entry.means, entry.cols, path));
+    for (const std::string& param : entry.paths) out.means[param] = entry.means;
   }
   if (out.means.empty())
-    return bad_file("has no entry for a matrix of this model; it is of another model, or not an "
-                    "importance matrix",
-                    path);
+    return bad_file(
+        "has no entry for a matrix of this model; it is of another model, or not an "
+        "importance matrix",
+        path);
   return out;
 }
 

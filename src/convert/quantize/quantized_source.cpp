@@ -1,7 +1,6 @@
 #include "convert/quantize/quantized_source.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "bridge/finite_weight.hpp"
 #include "convert/quantize/factor.hpp"
@@ -16,12 +15,10 @@ constexpr int64_t kBatch = 256;  // rows in memory as f32
 struct Weighting {
   std::vector<float> importance;
   std::vector<float> factor;
-  std::vector<int32_t> order;
   ErrorWeights view() const {
     ErrorWeights w;
     if (!importance.empty()) w.importance = importance.data();
     if (!factor.empty()) w.factor = factor.data();
-    if (!factor.empty() && !order.empty()) w.order = order.data();
     return w;
   }
 };
@@ -32,7 +29,9 @@ Result<Weighting> weighting_of(const Param& param, const QuantizePlan& plan) {
   if (plan.text == nullptr) {
     if (plan.importance == nullptr) return out;
     const auto found = plan.importance->means.find(param.path);
+    // Means of single experts do not fit rows of all of them.
     if (found == plan.importance->means.end()) return out;
+    if (static_cast<int64_t>(found->second.size()) != cols) return out;
     out.importance = found->second;
     return out;
   }
@@ -42,13 +41,7 @@ Result<Weighting> weighting_of(const Param& param, const QuantizePlan& plan) {
   for (int64_t k = 0; k < cols; ++k)
     out.importance.push_back((*moments)[static_cast<size_t>(k * cols + k)] / count);
   if (!plan.feedback) return out;
-  out.order.resize(static_cast<size_t>(cols));
-  std::iota(out.order.begin(), out.order.end(), 0);
-  if (plan.sorted) std::stable_sort(out.order.begin(), out.order.end(), [&](int32_t a, int32_t b) {
-    return out.importance[static_cast<size_t>(a)] > out.importance[static_cast<size_t>(b)];
-  });
-  out.factor = inverse_factor(*moments, out.order, plan.damping, *plan.pool);
-  if (!plan.sorted) out.order.clear();
+  out.factor = inverse_factor(*moments, cols, plan.damping, *plan.pool);
   return out;
 }
 

@@ -16,9 +16,8 @@ struct QuantizePlan {
   std::function<DType(const Param& param, DType stored)> dtype;  // of every matrix
   TextMoments* text = nullptr;
   const Importance* importance = nullptr;
-  bool feedback = true;    // with `text`: GPTQ; false: only its weights of squared errors
-  bool sorted = false;     // GPTQ: columns by falling importance
-  double damping = 0.01;   // share of the mean diagonal that is added to the moments
+  bool feedback = true;   // with `text`: GPTQ; false: only its weights of squared errors
+  double damping = 0.01;  // share of the mean diagonal that is added to the moments
   ThreadPool* pool = nullptr;
 };
 

@@ -12,9 +12,9 @@ namespace {
 using enum DType;
 
 constexpr Recipe kRecipes[] = {
-    {"q2_k", q2_k},     {"q2_k_s", q2_k}, {"q3_k_s", q3_k}, {"q3_k_m", q3_k}, {"q3_k_l", q3_k},
-    {"q4_k_s", q4_k},   {"q4_k_m", q4_k}, {"q5_k_s", q5_k}, {"q5_k_m", q5_k}, {"q6_k", q6_k},
-    {"q4_0", q4_0},     {"q4_1", q4_1},   {"q5_0", q5_0},   {"q5_1", q5_1},   {"q8_0", q8_0},
+    {"q2_k", q2_k},   {"q2_k_s", q2_k}, {"q3_k_s", q3_k}, {"q3_k_m", q3_k}, {"q3_k_l", q3_k},
+    {"q4_k_s", q4_k}, {"q4_k_m", q4_k}, {"q5_k_s", q5_k}, {"q5_k_m", q5_k}, {"q6_k", q6_k},
+    {"q4_0", q4_0},   {"q4_1", q4_1},   {"q5_0", q5_0},   {"q5_1", q5_1},   {"q8_0", q8_0},
 };
 
 enum class Part : uint8_t { value, key, out, down, head };
@@ -112,8 +112,8 @@ Result<const Recipe*> parse_recipe(std::string_view name) {
   const std::string lower = to_lower_ascii(std::string(name));
   for (const Recipe& recipe : kRecipes)
     if (recipe.name == lower) return &recipe;
-  return invalid(cat("unknown recipe '", printable(name), "'; choose ",
-                     join(recipe_names(), ", ")));
+  return invalid(
+      cat("unknown recipe '", printable(name), "'; choose ", join(recipe_names(), ", ")));
 }
 
 DType recipe_dtype(const Recipe& recipe, const Param& param, const DecoderConfig& config,

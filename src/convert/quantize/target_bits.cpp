@@ -16,8 +16,8 @@ namespace {
 constexpr DType kTypes[] = {DType::q2_k, DType::q3_k, DType::q4_k,
                             DType::q5_k, DType::q6_k, DType::q8_0};
 constexpr size_t kCount = std::size(kTypes);
-constexpr size_t kProbed = 1;     // the type whose loss is measured
-constexpr int64_t kWindows = 2;   // that are read for a measurement
+constexpr size_t kProbed = 1;    // the type whose loss is measured
+constexpr int64_t kWindows = 2;  // that are read for a measurement
 constexpr int64_t kRows = 16;
 
 struct Matrix {
@@ -97,9 +97,8 @@ Status Search::measure(Matrix& m, const std::vector<float>* means) {
 
 Status Search::measure() {
   LOOM_ASSIGN(const Importance importance, text_.importance());
-  LOOM_TRY(text_.logits(kWindows, [&](const float* row, int64_t n) {
-    logits_.insert(logits_.end(), row, row + n);
-  }));
+  LOOM_TRY(text_.logits(
+      kWindows, [&](const float* row, int64_t n) { logits_.insert(logits_.end(), row, row + n); }));
   const std::vector<Param>& params = text_.network().params();
   for (size_t p = 0; p < params.size(); ++p) {
     if (!params[p].spec.matrix()) continue;
@@ -155,8 +154,7 @@ Result<std::unordered_map<std::string, DType>> Search::choose() {
     best->chosen = to;
   }
   std::unordered_map<std::string, DType> out;
-  for (const Matrix& m : matrices_)
-    out[text_.network().params()[m.param].path] = m.types[m.chosen];
+  for (const Matrix& m : matrices_) out[text_.network().params()[m.param].path] = m.types[m.chosen];
   return out;
 }
 

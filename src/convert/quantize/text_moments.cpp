@@ -18,8 +18,7 @@ class Adder {
     const auto rows = static_cast<int64_t>(x.size()) / cols;
     const Tensor from = f32_matrix(const_cast<float*>(x.data()), rows, cols);
     Recorder recorder(ops_, pool_, ActivationMode::f32);
-    LOOM_TRY(
-        recorder.gemm({from, from, f32_matrix(sums.data(), cols, cols), true, false, true}));
+    LOOM_TRY(recorder.gemm({from, from, f32_matrix(sums.data(), cols, cols), true, false, true}));
     return recorder.run();
   }
 

@@ -48,8 +48,8 @@ class TextMoments {
   std::unique_ptr<Network> network_;
   std::unique_ptr<RangeObserver> observer_;
   std::vector<TokenId> ids_;
-  std::vector<int64_t> inputs_;             // by parameter; -1: none
-  std::vector<std::vector<float>> sums_;    // by input; empty: not computed
+  std::vector<int64_t> inputs_;           // by parameter; -1 without one
+  std::vector<std::vector<float>> sums_;  // by input; empty: not computed
   int64_t window_ = 0, windows_ = 0;
   TextOptions options_;
   const Ops* ops_ = nullptr;

@@ -20,9 +20,11 @@ struct Fit {
 struct Values {
   double at[32], factor[32];
   int n = 0;
+  bool weighted = false;  // the factors are not all 1
 };
 Values finite_of(const float* x, int n, const float* importance) {
   Values v;
+  v.weighted = importance != nullptr;
   for (int i = 0; i < n; ++i) {
     if (!(x[i] - x[i] == 0)) continue;
     v.factor[v.n] = importance != nullptr ? static_cast<double>(importance[i]) : 1.0;
@@ -35,19 +37,24 @@ double clamped(double q, const IntRange& range) {
   return small_integer_code(q, 0.0, range);
 }
 
-// Levels on both sides of 0. Large values have more weight (x^2). Candidates put the largest
+// Levels on both sides of 0. Large values have more weight: x^2; with factors as in ggml,
+// sqrt(mean square + x^2). Candidates put the largest
 // magnitude, or a value near it, on the lowest level, which has no positive counterpart.
 Fit fit_signed(const Values& x, const IntRange& levels) {
-  double extreme = 0;
-  for (int i = 0; i < x.n; ++i)
+  double extreme = 0, squares = 0;
+  for (int i = 0; i < x.n; ++i) {
     if (abs_of(x.at[i]) > abs_of(extreme)) extreme = x.at[i];
+    squares += x.at[i] * x.at[i];
+  }
+  const double mean = x.n > 0 ? squares / x.n : 0;
   Fit best;
   double most = -1;
   for (int c = 0; c < kCandidates && extreme != 0; ++c) {
     const double inverse = (levels.lo + 0.2 * (c - kCandidates / 2)) / extreme;
     double xl = 0, ll = 0;
     for (int i = 0; i < x.n; ++i) {
-      const double v = x.at[i], level = clamped(v * inverse, levels), w = v * v * x.factor[i];
+      const double v = x.at[i], level = clamped(v * inverse, levels);
+      const double w = x.weighted ? x.factor[i] * __builtin_sqrt(mean + v * v) : v * v;
       xl += w * v * level;
       ll += w * level * level;
     }

@@ -14,9 +14,8 @@ namespace loom::core {
 namespace {
 
 // Ranges that are tried, as shares of the plain one.
-constexpr double kShares[] = {1.0,  0.97, 0.94, 0.91, 0.88, 0.85, 0.82, 0.79, 0.76,
-                              0.73, 0.7,  0.66, 0.62, 0.57, 0.52, 0.47, 0.42, 1.04,
-                              1.09, 1.15, 1.25, 1.4,  1.6,  1.8,  2.0};
+constexpr double kShares[] = {1.0,  0.96, 0.92, 0.88, 0.84, 0.8,  0.75, 0.7,
+                              0.64, 0.57, 0.5,  1.05, 1.12, 1.25, 1.5,  2.0};
 constexpr int kRefinements = 2;  // by least squares, after the shares
 
 uint8_t code_of(const DTypeInfo& info, double x, const Scale& s) {
@@ -200,19 +199,16 @@ class RowQuantizer {
   std::vector<float> scratch_;
 };
 
-// Takes the columns of one row in order, and moves each error to later columns. `x`: the row in
-// order of processing; it is overwritten.
-void feed_back(RowQuantizer& row, const ErrorWeights& w, int64_t cols, std::vector<float>& x) {
-  for (int64_t i = 0; i < cols; ++i) {
-    const int64_t k = w.order != nullptr ? w.order[i] : i;
-    if (w.order == nullptr && k % row.span() == 0)
-      row.choose(k, x.data() + k, w.importance != nullptr ? w.importance + k : nullptr);
-    const double value = row.take(k, static_cast<double>(x[static_cast<size_t>(i)]));
-    const float* u = w.factor + i * cols;
-    const auto error = static_cast<float>((static_cast<double>(x[static_cast<size_t>(i)]) - value) /
-                                          static_cast<double>(u[i]));
-    float* later = x.data();
-    for (int64_t j = i + 1; j < cols; ++j) later[j] -= error * u[j];
+// Takes the columns of one row in order, and moves each error to later columns. `x`: the row; it
+// is overwritten.
+void feed_back(RowQuantizer& row, const ErrorWeights& w, int64_t cols, float* x) {
+  for (int64_t k = 0; k < cols; ++k) {
+    if (k % row.span() == 0)
+      row.choose(k, x + k, w.importance != nullptr ? w.importance + k : nullptr);
+    const auto own = static_cast<double>(x[k]);
+    const float* u = w.factor + k * cols;
+    const auto error = static_cast<float>((own - row.take(k, own)) / static_cast<double>(u[k]));
+    for (int64_t j = k + 1; j < cols; ++j) x[j] -= error * u[j];
   }
 }
 
@@ -229,16 +225,15 @@ void r16_quantize(const R16& g, const float* src, int64_t first, int64_t count,
   std::vector<float> x(static_cast<size_t>(g.cols));
   for (int64_t r = 0; r < count; ++r) {
     const float* from = src + r * g.cols;
-    if (weights.factor == nullptr || weights.order != nullptr) {
-      for (int64_t k = 0; k < g.cols; k += row.span())
-        row.choose(k, from + k, weights.importance != nullptr ? weights.importance + k : nullptr);
-    }
-    if (weights.factor == nullptr) {
-      for (int64_t k = 0; k < g.cols; ++k) (void)row.take(k, static_cast<double>(from[k]));
+    if (weights.factor != nullptr) {
+      std::copy_n(from, g.cols, x.data());
+      feed_back(row, weights, g.cols, x.data());
     } else {
-      for (int64_t i = 0; i < g.cols; ++i)
-        x[static_cast<size_t>(i)] = from[weights.order != nullptr ? weights.order[i] : i];
-      feed_back(row, weights, g.cols, x);
+      for (int64_t k = 0; k < g.cols; ++k) {
+        if (k % row.span() == 0)
+          row.choose(k, from + k, weights.importance != nullptr ? weights.importance + k : nullptr);
+        (void)row.take(k, static_cast<double>(from[k]));
+      }
     }
     const int64_t at = first + r;
     row.put(at % kR16Rows, dst + at / kR16Rows * g.group_bytes);

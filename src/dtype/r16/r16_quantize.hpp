@@ -11,13 +11,11 @@
 namespace loom::core {
 
 struct ErrorWeights {
-  const float* importance = nullptr;  // [cols], at least 0; null means 1 each
-  // U of inverse(H) = U^T U, upper triangular [cols][cols], in order of processing; H is the second
-  // moment of the inputs. Null: every column takes its nearest value.
+  const float* importance = nullptr;  // [cols], at least 0; may be null
+  // U of inverse(H) = U^T U, upper triangular [cols][cols]; H is the second moment of the inputs.
+  // May be null: then every column takes its nearest value. Scales are chosen when their block is
+  // reached.
   const float* factor = nullptr;
-  // Columns in order of processing; null: ascending. Scales are chosen before the first column if
-  // there is an order, else when their block is reached.
-  const int32_t* order = nullptr;
 };
 
 // Types of fewer than 16 bits.

@@ -20,7 +20,7 @@ Result<Perplexity> measure_perplexity(LlmSession& session, std::span<const Token
 // -log softmax(logits)[target]: exponentials in f32, sums in double, in one fixed order.
 double negative_log_likelihood(std::span<const float> logits, TokenId target);
 
-// Of the softmax of `logits` from that of `reference`, in nats: sum p ln(p / q).
+// The divergence of the softmax q of `logits` from p of `reference`, in nats: sum p ln(p / q).
 double kl_divergence(std::span<const float> reference, std::span<const float> logits);
 
 }  // namespace loom::core
