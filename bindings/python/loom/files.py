@@ -25,7 +25,7 @@ from ._library import (
 from .arrays import dtype_number, result
 from .engine import Engine, engine_handle
 from .network import Path
-from .options import MergeMethodName
+from .options import CalibrationMethodName, MergeMethodName
 
 Work = Callable[[str, int, int], Any]
 
@@ -188,6 +188,12 @@ def convert(
         shape=encoded(shape),
         has_seed=1,
         seed=seed,
+        recipe=encoded(recipe),
+        calibration_method=encoded(calibration_method),
+        damping=damping,
+        importance=encoded(importance),
+        save_importance=encoded(save_importance),
+        target_bits=target_bits,
         **told.fields,
     )
     found = told.run(
@@ -203,7 +209,7 @@ def convert(
 def quantize(
     source: Path,
     output: Path,
-    dtype: str,
+    dtype: Optional[str] = None,
     *,
     rules: Optional[Mapping[str, str]] = None,
     # options: generated from api/options, ConvertOptions but measure
@@ -286,6 +292,12 @@ def quantize(
         context=context,
         shape=shape,
         seed=seed,
+        recipe=recipe,
+        calibration_method=calibration_method,
+        damping=damping,
+        importance=importance,
+        save_importance=save_importance,
+        target_bits=target_bits,
         progress=progress,
         note=note,
         engine=engine,
