@@ -1542,9 +1542,10 @@ typedef struct loom_perplexity_options {
   int64_t limit; /* Largest number, in whole windows; 0 is all; 0 or more predictions. */
   loom_progress_fn progress; /* predictions done and in all; null: none */
   void *user; /* handed to `progress` */
+  const loom_model *reference; /* with the same vocabulary, to compare with; null: none */
 } loom_perplexity_options;
 #define LOOM_PERPLEXITY_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_perplexity_options), 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_perplexity_options), 0, 0, 0, 0, 0}
 
 /* How well a model predicts a text. */
 typedef struct loom_perplexity {
@@ -1552,9 +1553,11 @@ typedef struct loom_perplexity {
   double perplexity; /* exp of the mean */
   double nats_per_token; /* the mean negative log-likelihood */
   int64_t predictions;
+  double kl_divergence; /* mean of sum p ln(p / q) in nats, p of the reference; 0 without one */
+  double top_agreement; /* share of predictions with the same most likely token; 1 without one */
 } loom_perplexity;
 #define LOOM_PERPLEXITY_INIT \
-  {(uint32_t)sizeof(loom_perplexity), 0, 0, 0}
+  {(uint32_t)sizeof(loom_perplexity), 0, 0, 0, 0, 0}
 
 /* How beam search chooses. Lists are borrowed during the call. */
 typedef struct loom_beam_options {
@@ -2756,7 +2759,8 @@ typedef struct loom_convert_options {
   int32_t per_tensor; /* One scale per matrix instead of one per row. */
   int32_t with_weights; /* .json: writes the weights too, as base64, not only the description. */
   int32_t measure; /* .entity: fills Converted::tensors. */
-  /* A text for a language model; the activations of its tokens weight the choice of scales. */
+  /* A text for a language model; the activations of its tokens weight the errors of quantized
+   * matrices. */
   const char *calibration;
   /* Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16. */
   int64_t calibration_windows;
@@ -2787,10 +2791,26 @@ typedef struct loom_convert_options {
   const char *shape; /* A named shape (smollm2-135m) with random weights in place of the input. */
   int32_t has_seed; /* 1: `seed` counts */
   uint64_t seed; /* Seed of those weights. Unset: 1. */
+  /* Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m, q3_k_l,
+   * q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's
+   * quantize. */
+  const char *recipe;
+  const char *calibration_method; /* How the calibration text changes the codes. */
+  /* gptq: share of the mean second moment of inputs that is added to each; above 0, up to 1. 0:
+   * 0.01. */
+  double damping;
+  /* An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a text. */
+  const char *importance;
+  /* Writes the importance matrix of the calibration text: GGUF if it ends in .gguf, else the
+   * older .dat. */
+  const char *save_importance;
+  /* Chooses the types of matrices so that the weights have this size and the loss is least,
+   * measured on the calibration text; 0 disables it; 0 to 16 bits per weight. */
+  double target_bits;
 } loom_convert_options;
 #define LOOM_CONVERT_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_convert_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-  0, 0, 0, 0, 0, 0, 0}
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* How models become one. Texts are borrowed during the call. */
 typedef struct loom_merge_options {

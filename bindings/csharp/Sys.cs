@@ -1956,6 +1956,8 @@ namespace Loom
         public CProgressFn progress;
         /// <summary>handed to `progress`</summary>
         public IntPtr user;
+        /// <summary>with the same vocabulary, to compare with; null: none</summary>
+        public IntPtr reference;
 
         public static CPerplexityOptions Sized()
         {
@@ -1975,6 +1977,10 @@ namespace Loom
         /// <summary>the mean negative log-likelihood</summary>
         public double nats_per_token;
         public long predictions;
+        /// <summary>mean of sum p ln(p / q) in nats, p of the reference; 0 without one</summary>
+        public double kl_divergence;
+        /// <summary>share of predictions with the same most likely token; 1 without one</summary>
+        public double top_agreement;
 
         public static CPerplexity Sized()
         {
@@ -2574,8 +2580,8 @@ namespace Loom
         public int with_weights;
         /// <summary>.entity: fills Converted::tensors.</summary>
         public int measure;
-        /// <summary>A text for a language model; the activations of its tokens weight the choice of
-        /// scales.</summary>
+        /// <summary>A text for a language model; the activations of its tokens weight the errors of
+        /// quantized matrices.</summary>
         public IntPtr calibration;
         /// <summary>Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0:
         /// 16.</summary>
@@ -2619,6 +2625,25 @@ namespace Loom
         public int has_seed;
         /// <summary>Seed of those weights. Unset: 1.</summary>
         public ulong seed;
+        /// <summary>Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s,
+        /// q3_k_m, q3_k_l, q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as
+        /// llama.cpp's quantize.</summary>
+        public IntPtr recipe;
+        /// <summary>How the calibration text changes the codes.</summary>
+        public IntPtr calibration_method;
+        /// <summary>gptq: share of the mean second moment of inputs that is added to each; above 0,
+        /// up to 1. 0: 0.01.</summary>
+        public double damping;
+        /// <summary>An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place
+        /// of a text.</summary>
+        public IntPtr importance;
+        /// <summary>Writes the importance matrix of the calibration text: GGUF if it ends in .gguf,
+        /// else the older .dat.</summary>
+        public IntPtr save_importance;
+        /// <summary>Chooses the types of matrices so that the weights have this size and the loss
+        /// is least, measured on the calibration text; 0 disables it; 0 to 16 bits per
+        /// weight.</summary>
+        public double target_bits;
 
         public static CConvertOptions Sized()
         {

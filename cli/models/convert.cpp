@@ -81,14 +81,18 @@ Result<ConvertOptions> options_of(const ConvertFlags& f) {
   }
   LOOM_ASSIGN(options.rules, parse_rules(f.rules));
   LOOM_TRY(f.method.read(options));
-  options.measure = f.quantize;
+  // A report is of .entity files.
+  options.measure = f.quantize && f.out.ends_with(".entity");
   if (f.fold_norms) options.for_training = false;
   options.state_dict = f.weight_flags.answers;
   options.allow_nonfinite = f.weight_flags.allow_nonfinite;
   if (!f.quiet) options.note = [](const std::string& text) { note(text); };
   if (f.calibrate.empty()) {
-    if (f.method.text("calibrate-windows").empty()) return options;
-    return Error{Code::invalid_argument, "--calibrate-windows needs --calibrate", {}, -1};
+    for (const char* flag : {"calibrate-windows", "calibration-method", "damping"}) {
+      if (f.method.text(flag).empty()) continue;
+      return Error{Code::invalid_argument, fmt::format("--{} needs --calibrate", flag), {}, -1};
+    }
+    return options;
   }
   LOOM_ASSIGN(const uint64_t limit, f.memory.text_limit());
   Result<std::string> text = read_text(f.calibrate, limit);
@@ -171,7 +175,8 @@ Status convert_files(const ConvertFlags& f) {
 }
 
 Status check_output(const ConvertFlags& f) {
-  if (f.quantize) return Outputs(f.force).file("OUT", f.out, {".entity"}, "packed weights").check();
+  if (f.quantize)
+    return Outputs(f.force).file("OUT", f.out, {".entity", ".gguf"}, "packed weights").check();
   return Outputs(f.force)
       .file("OUT", f.out, {".entity", ".gguf", ".onnx", ".safetensors", ".npz", ".json", ""},
             "a model")
@@ -181,6 +186,9 @@ Status check_output(const ConvertFlags& f) {
 int run(const ConvertFlags& f) {
   if (f.in.empty() == f.method.text("shape").empty())
     return fail(kUsage, "give either IN or --shape; see --help");
+  if (f.quantize && f.dtype.empty() && f.method.text("recipe").empty() &&
+      f.method.text("target-bits").empty())
+    return fail(kUsage, "give --dtype, --recipe or --target-bits; see --help");
   const Status writable = check_output(f);
   if (!writable.ok()) return fail(writable.error());
   const Status done = convert_files(f);
@@ -222,7 +230,9 @@ Verb add_convert(Command app) {
               "an extension")
       .required();
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as stored)");
-  f->method.add(verb, list_options(ConvertOptions()), {"calibrate-windows"});
+  f->method.add(verb, list_options(ConvertOptions()),
+                {"calibrate-windows", "calibration-method", "damping", "importance",
+                 "save-importance", "target-bits"});
   add_common(verb, *f);
   return {verb, [f] { return run(*f); }};
 }
@@ -234,13 +244,15 @@ Verb add_quantize(Command app) {
       app.command("quantize", "Pack a model in another number type, and report the error.");
   verb.examples(
       "  loom quantize models/stories.entity stories.entity --dtype q4_0\n"
-      "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json");
+      "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json\n"
+      "  loom quantize smollm2 small.gguf --recipe q4_k_m --calibrate text.txt\n"
+      "  loom quantize smollm2 small.entity --target-bits 4.5 --calibrate text.txt");
   verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .tflite, .safetensors or .json")
       .names_model();
-  verb.option("OUT,-o,--output", f->out, "The .entity file to write").required();
-  verb.option("--dtype", f->dtype, "Number type of the matrices").required();
+  verb.option("OUT,-o,--output", f->out, "The .entity or .gguf file to write").required();
+  verb.option("--dtype", f->dtype, "Number type of the matrices");
   verb.option("--calibrate", f->calibrate,
-              "A text; rows are narrowed to what costs its products least");
+              "A text; the errors of matrices are weighted by how much they change its products");
   f->method.add(verb, list_options(ConvertOptions()), {"tokenizer", "context", "with-weights"});
   add_common(verb, *f);
   return {verb, [f] { return run(*f); }};

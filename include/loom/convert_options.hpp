@@ -39,7 +39,8 @@ struct ConvertOptions {
   bool with_weights = false;
   // .entity: fills Converted::tensors.
   bool measure = false;
-  // A text for a language model; the activations of its tokens weight the choice of scales.
+  // A text for a language model; the activations of its tokens weight the errors of quantized
+  // matrices.
   std::string calibration{};
   // Parts of 128 tokens of the calibration text; 1 to 1048576 windows.
   int64_t calibration_windows = 16;
@@ -73,6 +74,21 @@ struct ConvertOptions {
   // Called with the phase (calibrating, in windows; writing, in bytes), the amount done and the
   // total. False stops with Code::cancelled.
   std::function<bool(std::string_view work, uint64_t done, uint64_t total)> progress{};
+  // Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m, q3_k_l,
+  // q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's quantize.
+  std::string recipe{};
+  // How the calibration text changes the codes.
+  CalibrationMethod calibration_method = CalibrationMethod::gptq;
+  // gptq: share of the mean second moment of inputs that is added to each; above 0, up to 1.
+  double damping = 0.01;
+  // An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a text.
+  std::string importance{};
+  // Writes the importance matrix of the calibration text: GGUF if it ends in .gguf, else the older
+  // .dat.
+  std::string save_importance{};
+  // Chooses the types of matrices so that the weights have this size and the loss is least,
+  // measured on the calibration text; 0 disables it; 0 to 16 bits per weight.
+  double target_bits = 0;
   // Engine that computes. Unset: Engine::shared().
   std::optional<Engine> engine{};
 };

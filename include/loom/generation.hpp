@@ -59,6 +59,9 @@ LOOM_API Status check_rules(const GenerateOptions& options);
 struct Perplexity {
   double perplexity = 0, nats_per_token = 0;
   int64_t predictions = 0;
+  // Beside PerplexityOptions::reference; 0 and 1 without one.
+  double kl_divergence = 0;  // mean of sum p ln(p / q) in nats, p of the reference
+  double top_agreement = 1;  // share of predictions with the same most likely token
 };
 
 }  // namespace loom

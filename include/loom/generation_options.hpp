@@ -178,6 +178,8 @@ struct PerplexityOptions {
   int64_t limit = 0;
   // Called with predictions done and total; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress{};
+  // A model with the same vocabulary, whose distributions this one is compared with. May be null.
+  const Model* reference{};
 };
 LOOM_API Status set_option(PerplexityOptions& options, std::string_view name,
                            std::string_view text);

@@ -13,6 +13,16 @@
 
 namespace loom {
 
+// How a calibration text changes the codes of matrices.
+enum class CalibrationMethod : uint8_t {
+  // The error of a column is moved to later columns (Frantar et al., 2023); scales as importance.
+  gptq,
+  // Scales have the least squared error, weighted by the mean square of each input.
+  importance
+};
+LOOM_API std::string_view calibration_method_name(CalibrationMethod value);
+LOOM_API Result<CalibrationMethod> parse_calibration_method(std::string_view name);
+
 // How weights become one. w is the weight of a model; d = x - base is its task vector.
 enum class MergeMethod : uint8_t {
   // Sum w x (/ sum w): model soups (Wortsman et al., 2022).

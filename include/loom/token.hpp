@@ -15,6 +15,7 @@ using TokenId = int32_t;
 
 struct CompiledRules;
 class LookupText;
+class Model;
 class ModelSession;
 
 struct TokenBias {

@@ -69,7 +69,6 @@ JsonValue with_dtype_of(const std::vector<EntityOutput>& params, const JsonValue
 // Whether the parameters are written unchanged: a proof covers their exact bits.
 Result<bool> written_as_stored(const Network& network, const NetworkSource& source,
                                const PackPolicy& policy) {
-  if (policy.adjust) return false;
   for (const Param& param : network.params()) {
     LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
     if (param.spec.matrix() && policy.dtype(param, weight.stored) != weight.stored) return false;

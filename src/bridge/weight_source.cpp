@@ -49,17 +49,6 @@ int64_t bytes_in(const Param& param, DType dtype) {
   return r16_geometry(dtype, shape[0], shape[1]).bytes();
 }
 
-SourceWeight adjusted(const SourceWeight& weight, const Param& param, DType dtype,
-                      const PackPolicy& policy) {
-  SourceWeight out = weight;
-  out.copy_row = nullptr;
-  out.rows = [&weight, &param, dtype, &policy](int64_t first, int64_t count, float* to) -> Status {
-    LOOM_TRY(weight.rows(first, count, to));
-    return policy.adjust(param, dtype, count, to);
-  };
-  return out;
-}
-
 // place() writes only existing rows. The rows that fill the last group of 16 must equal those of
 // packing, so that equal matrices are equal bytes.
 void pack_absent_rows(const R16& matrix, std::byte* data) {
@@ -107,11 +96,9 @@ Result<std::span<const std::byte>> pack_one(Network& network, int index, DType d
   const Param& param = network.params()[static_cast<size_t>(index)];
   LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
   const ScaleScope scope = policy.scope ? policy.scope(param) : ScaleScope::per_row;
-  const bool adjusts = policy.adjust && param.spec.matrix();
-  LOOM_TRY(load_weight(network, index, dtype,
-                       adjusts ? adjusted(weight, param, dtype, policy) : weight, pool, scope));
+  LOOM_TRY(load_weight(network, index, dtype, weight, pool, scope));
   if (policy.report) {
-    const DType from = param.spec.matrix() ? weight.stored : DType::f32;
+    const DType from = param.spec.matrix() ? weight.original.value_or(weight.stored) : DType::f32;
     PackReport report{param.path, param.spec.shape, from, param.tensor.dtype};
     report.bytes_from = bytes_in(param, from);
     report.bytes_to = param.bytes();

@@ -17,6 +17,8 @@ namespace loom::core {
 // One parameter of a network as stored in a file.
 struct SourceWeight {
   DType stored = DType::f32;  // its packed type by default
+  // Its type in the file, if a quantizer chose `stored`; rows() are the values of the file.
+  std::optional<DType> original = {};
   // The scope over which scales from mean magnitudes average.
   ScaleScope mean_scope = ScaleScope::per_row;
   // Values as f32, rows ascending, possibly twice.
@@ -68,8 +70,6 @@ struct PackPolicy {
   // The type of a matrix, given its stored type; vectors are always f32.
   std::function<DType(const Param& param, DType stored)> dtype;
   std::function<ScaleScope(const Param& param)> scope;  // null: per row
-  // Changes values before packing: `rows` rows of param, [rows][cols]. May be null.
-  std::function<Status(const Param& param, DType dtype, int64_t rows, float* values)> adjust;
   // Called after each parameter; it costs another decoding. May be null.
   std::function<void(const PackReport&)> report;
 };

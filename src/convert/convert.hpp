@@ -60,7 +60,6 @@ struct WriteOptions {
   std::vector<ConvertRule> rules;  // the first match decides, before dtype
   bool with_weights = false;       // .json: with the parameters, not only the description
   bool per_tensor = false;         // one scale per matrix instead of one per row
-  std::function<Status(const Param& param, DType dtype, int64_t rows, float* values)> adjust;
   std::function<void(const PackReport&)> report;
   std::function<bool(uint64_t done, uint64_t total)> progress;  // bytes; false: cancelled
 };

@@ -13,7 +13,6 @@ std::optional<DType> ruled(const Param& param, const WriteOptions& options) {
 PackPolicy policy_of(const WriteOptions& options) {
   PackPolicy policy;
   policy.report = options.report;
-  policy.adjust = options.adjust;
   if (options.per_tensor) policy.scope = [](const Param&) { return ScaleScope::per_tensor; };
   return policy;
 }

@@ -11,6 +11,17 @@ namespace loom {
 using core::OptionValue, core::kInfinity, core::enum_if_set, core::enum_list, core::enum_value,
     core::words_of;
 
+static constexpr core::Word kCalibrationMethod[] = {
+    {"gptq", ""},
+    {"importance", ""},
+};
+std::string_view calibration_method_name(CalibrationMethod value) {
+  return core::word_of(kCalibrationMethod, value);
+}
+Result<CalibrationMethod> parse_calibration_method(std::string_view name) {
+  return core::value_of<CalibrationMethod>("calibration method", kCalibrationMethod, name);
+}
+
 static constexpr core::Word kMergeMethod[] = {
     {"linear", ""},
     {"slerp", ""},
@@ -63,7 +74,7 @@ static constexpr core::OptionRow kConvertOptions[] = {
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->measure; }},
     {"calibration", "", "", "", "path",
-     "A text for a language model; the activations of its tokens weight the choice of scales.",
+     "A text for a language model; the activations of its tokens weight the errors of quantized matrices.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->calibration; }},
     {"calibration_windows", "calibrate-windows", "", "", "int",
@@ -106,6 +117,30 @@ static constexpr core::OptionRow kConvertOptions[] = {
      "Seed of those weights.",
      {-kInfinity, kInfinity, false, false}, "", "",
      [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->seed; }},
+    {"recipe", "recipe", "", "", "text",
+     "Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m, q3_k_l, q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's quantize.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->recipe; }},
+    {"calibration_method", "calibration-method", "", "", "CalibrationMethod",
+     "How the calibration text changes the codes.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return enum_value(&static_cast<ConvertOptions*>(o)->calibration_method, "calibration method", kCalibrationMethod); }},
+    {"damping", "damping", "", "", "double",
+     "gptq: share of the mean second moment of inputs that is added to each; above 0, up to 1.",
+     {0, 1, true, false}, "", "calibration_method=gptq",
+     [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->damping; }},
+    {"importance", "importance", "", "", "path",
+     "An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a text.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->importance; }},
+    {"save_importance", "save-importance", "", "", "path",
+     "Writes the importance matrix of the calibration text: GGUF if it ends in .gguf, else the older .dat.",
+     {-kInfinity, kInfinity, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->save_importance; }},
+    {"target_bits", "target-bits", "", "", "double",
+     "Chooses the types of matrices so that the weights have this size and the loss is least, measured on the calibration text; 0 disables it; 0 to 16 bits per weight.",
+     {0, 16, false, false}, "", "",
+     [](void* o) -> OptionValue { return &static_cast<ConvertOptions*>(o)->target_bits; }},
 };
 Status set_option(ConvertOptions& options, std::string_view name, std::string_view text) {
   return core::set_option(kConvertOptions, &options, name, text);

@@ -142,7 +142,10 @@ TEST(Cli, PerplexityOfAText) {
   EXPECT_EQ(rows.elements()[2].find("dtype")->text(), "q4_0");
   EXPECT_THAT(keys(rows.elements()[1]),
               ElementsAre("dtype", "perplexity", "nats_per_token", "predictions", "window",
-                          "weight_bytes", "ratio_to_f32"));
+                          "weight_bytes", "bits_per_weight", "tokens_per_second", "kl_divergence",
+                          "top_agreement", "ratio_to_f32"));
+  EXPECT_EQ(rows.elements()[0].find("kl_divergence")->as_double("").value(), 0.0);
+  EXPECT_EQ(rows.elements()[0].find("top_agreement")->as_double("").value(), 1.0);
   EXPECT_EQ(loom("perplexity S - --window 64", "Too short.").code, 2);
   // Characters, not bytes, are skipped.
   const Ran skipped =

@@ -821,6 +821,7 @@ class loom_perplexity_options(Structure):
         ("limit", c_int64),
         ("progress", loom_progress_fn),
         ("user", c_void_p),
+        ("reference", c_void_p),
     ]
 
 
@@ -832,6 +833,8 @@ class loom_perplexity(Structure):
         ("perplexity", c_double),
         ("nats_per_token", c_double),
         ("predictions", c_int64),
+        ("kl_divergence", c_double),
+        ("top_agreement", c_double),
     ]
 
 
@@ -1185,6 +1188,12 @@ class loom_convert_options(Structure):
         ("shape", c_char_p),
         ("has_seed", c_int32),
         ("seed", c_uint64),
+        ("recipe", c_char_p),
+        ("calibration_method", c_char_p),
+        ("damping", c_double),
+        ("importance", c_char_p),
+        ("save_importance", c_char_p),
+        ("target_bits", c_double),
     ]
 
 

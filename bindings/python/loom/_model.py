@@ -154,6 +154,8 @@ class Perplexity(NamedTuple):
     perplexity: float  # exp of nats_per_token
     nats_per_token: float  # the mean negative log-likelihood
     predictions: int
+    kl_divergence: float = 0.0  # from the reference, in nats
+    top_agreement: float = 1.0  # with the reference, a share of the predictions
 
 
 class BeamText(NamedTuple):
@@ -310,9 +312,10 @@ class ModelCalls(Handle):
         limit: int = 0,
         # end of options
         progress: Optional[Callable[[int, int], Any]] = None,
+        reference: Optional["ModelCalls"] = None,
     ) -> Perplexity:
         """How well the model predicts a text or tokens. progress(done, total): False ends it with
-        CancelledError.
+        CancelledError. reference: a model with the same vocabulary, to compare with.
 
         Options, from api/options, PerplexityOptions:
 
@@ -325,6 +328,7 @@ class ModelCalls(Handle):
             window=window,
             limit=limit,
             progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
+            reference=None if reference is None else reference.handle,
         )
         out = sized(_ffi.loom_perplexity)
         callbacks.check(
@@ -333,7 +337,10 @@ class ModelCalls(Handle):
                 ctypes.byref(options), ctypes.byref(out),
             )
         )  # fmt: skip
-        return Perplexity(out.perplexity, out.nats_per_token, out.predictions)
+        return Perplexity(
+            out.perplexity, out.nats_per_token, out.predictions, out.kl_divergence,
+            out.top_agreement,
+        )  # fmt: skip
 
     def beam_search(
         self,

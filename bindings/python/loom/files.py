@@ -25,7 +25,7 @@ from ._library import (
 from .arrays import dtype_number, result
 from .engine import Engine, engine_handle
 from .network import Path
-from .options import MergeMethodName
+from .options import CalibrationMethodName, MergeMethodName
 
 Work = Callable[[str, int, int], Any]
 
@@ -110,6 +110,12 @@ def convert(
     context: int = 2048,
     shape: str = "",
     seed: int = 1,
+    recipe: str = "",
+    calibration_method: CalibrationMethodName = "gptq",
+    damping: float = 0.01,
+    importance: Optional[Path] = None,
+    save_importance: Optional[Path] = None,
+    target_bits: float = 0.0,
     # end of options
     progress: Optional[Work] = None,
     note: Optional[Callable[[str], Any]] = None,
@@ -126,8 +132,8 @@ def convert(
     per_tensor: One scale per matrix instead of one per row.
     with_weights: .json: writes the weights too, as base64, not only the description.
     measure: .entity: fills Converted::tensors.
-    calibration: A text for a language model; the activations of its tokens weight the choice of
-        scales.
+    calibration: A text for a language model; the activations of its tokens weight the errors of
+        quantized matrices.
     calibration_windows: Parts of 128 tokens of the calibration text; 1 to 1048576 windows.
     for_training: False folds batch norms and constant functions of weights of an ONNX or TFLite
         file into the weights of layers. That predicts faster, but trains other parameters. True
@@ -143,6 +149,18 @@ def convert(
     context: Length that such a model supports; 1 to 16777216 positions.
     shape: A named shape (smollm2-135m) with random weights in place of the input.
     seed: Seed of those weights.
+    recipe: Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m,
+        q3_k_l, q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's
+        quantize.
+    calibration_method: How the calibration text changes the codes.
+    damping: gptq: share of the mean second moment of inputs that is added to each; above 0, up to
+        1.
+    importance: An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a
+        text.
+    save_importance: Writes the importance matrix of the calibration text: GGUF if it ends in .gguf,
+        else the older .dat.
+    target_bits: Chooses the types of matrices so that the weights have this size and the loss is
+        least, measured on the calibration text; 0 disables it; 0 to 16 bits per weight.
     """
     told = _Told(progress, note)
     patterns = _texts([f"{pattern}={kind}" for pattern, kind in (rules or {}).items()])
@@ -170,6 +188,12 @@ def convert(
         shape=encoded(shape),
         has_seed=1,
         seed=seed,
+        recipe=encoded(recipe),
+        calibration_method=encoded(calibration_method),
+        damping=damping,
+        importance=encoded(importance),
+        save_importance=encoded(save_importance),
+        target_bits=target_bits,
         **told.fields,
     )
     found = told.run(
@@ -185,7 +209,7 @@ def convert(
 def quantize(
     source: Path,
     output: Path,
-    dtype: str,
+    dtype: Optional[str] = None,
     *,
     rules: Optional[Mapping[str, str]] = None,
     # options: generated from api/options, ConvertOptions but measure
@@ -202,6 +226,12 @@ def quantize(
     context: int = 2048,
     shape: str = "",
     seed: int = 1,
+    recipe: str = "",
+    calibration_method: CalibrationMethodName = "gptq",
+    damping: float = 0.01,
+    importance: Optional[Path] = None,
+    save_importance: Optional[Path] = None,
+    target_bits: float = 0.0,
     # end of options
     progress: Optional[Work] = None,
     note: Optional[Callable[[str], Any]] = None,
@@ -213,8 +243,8 @@ def quantize(
 
     per_tensor: One scale per matrix instead of one per row.
     with_weights: .json: writes the weights too, as base64, not only the description.
-    calibration: A text for a language model; the activations of its tokens weight the choice of
-        scales.
+    calibration: A text for a language model; the activations of its tokens weight the errors of
+        quantized matrices.
     calibration_windows: Parts of 128 tokens of the calibration text; 1 to 1048576 windows.
     for_training: False folds batch norms and constant functions of weights of an ONNX or TFLite
         file into the weights of layers. That predicts faster, but trains other parameters. True
@@ -230,6 +260,18 @@ def quantize(
     context: Length that such a model supports; 1 to 16777216 positions.
     shape: A named shape (smollm2-135m) with random weights in place of the input.
     seed: Seed of those weights.
+    recipe: Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m,
+        q3_k_l, q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's
+        quantize.
+    calibration_method: How the calibration text changes the codes.
+    damping: gptq: share of the mean second moment of inputs that is added to each; above 0, up to
+        1.
+    importance: An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a
+        text.
+    save_importance: Writes the importance matrix of the calibration text: GGUF if it ends in .gguf,
+        else the older .dat.
+    target_bits: Chooses the types of matrices so that the weights have this size and the loss is
+        least, measured on the calibration text; 0 disables it; 0 to 16 bits per weight.
     """
     return convert(
         source,
@@ -250,6 +292,12 @@ def quantize(
         context=context,
         shape=shape,
         seed=seed,
+        recipe=recipe,
+        calibration_method=calibration_method,
+        damping=damping,
+        importance=importance,
+        save_importance=save_importance,
+        target_bits=target_bits,
         progress=progress,
         note=note,
         engine=engine,

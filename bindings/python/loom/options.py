@@ -16,6 +16,11 @@ LinkageMethodName = Literal[
     "complete",
     "average",
 ]
+# How a calibration text changes the codes of matrices.
+CalibrationMethodName = Literal[
+    "gptq",
+    "importance",
+]
 # How weights become one. w is the weight of a model; d = x - base is its task vector.
 MergeMethodName = Literal[
     "linear",
@@ -425,12 +430,19 @@ CONVERT_OPTIONS = (
     "context",
     "shape",
     "seed",
+    "recipe",
+    "calibration_method",
+    "damping",
+    "importance",
+    "save_importance",
+    "target_bits",
 )
 # Defaults that are not 0.
 CONVERT_NONZERO = {
     "calibration_windows": 16,
     "context": 2048,
     "seed": 1,
+    "damping": 0.01,
 }
 # Parameters that are MergeOptions.
 MERGE_OPTIONS = (

@@ -2294,6 +2294,8 @@ pub struct loom_perplexity_options {
     pub progress: loom_progress_fn,
     /// handed to `progress`
     pub user: *mut c_void,
+    /// with the same vocabulary, to compare with; null: none
+    pub reference: *const loom_model,
 }
 
 impl Default for loom_perplexity_options {
@@ -2307,12 +2309,13 @@ impl Default for loom_perplexity_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_perplexity_options>() == 40);
+    assert!(core::mem::size_of::<loom_perplexity_options>() == 48);
     assert!(core::mem::offset_of!(loom_perplexity_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_perplexity_options, window) == 8);
     assert!(core::mem::offset_of!(loom_perplexity_options, limit) == 16);
     assert!(core::mem::offset_of!(loom_perplexity_options, progress) == 24);
     assert!(core::mem::offset_of!(loom_perplexity_options, user) == 32);
+    assert!(core::mem::offset_of!(loom_perplexity_options, reference) == 40);
 };
 
 /// How well a model predicts a text.
@@ -2325,6 +2328,10 @@ pub struct loom_perplexity {
     /// the mean negative log-likelihood
     pub nats_per_token: f64,
     pub predictions: i64,
+    /// mean of sum p ln(p / q) in nats, p of the reference; 0 without one
+    pub kl_divergence: f64,
+    /// share of predictions with the same most likely token; 1 without one
+    pub top_agreement: f64,
 }
 
 impl Default for loom_perplexity {
@@ -2338,11 +2345,13 @@ impl Default for loom_perplexity {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_perplexity>() == 32);
+    assert!(core::mem::size_of::<loom_perplexity>() == 48);
     assert!(core::mem::offset_of!(loom_perplexity, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_perplexity, perplexity) == 8);
     assert!(core::mem::offset_of!(loom_perplexity, nats_per_token) == 16);
     assert!(core::mem::offset_of!(loom_perplexity, predictions) == 24);
+    assert!(core::mem::offset_of!(loom_perplexity, kl_divergence) == 32);
+    assert!(core::mem::offset_of!(loom_perplexity, top_agreement) == 40);
 };
 
 /// How beam search chooses. Lists are borrowed during the call.
@@ -3247,7 +3256,8 @@ pub struct loom_convert_options {
     pub with_weights: i32,
     /// .entity: fills Converted::tensors.
     pub measure: i32,
-    /// A text for a language model; the activations of its tokens weight the choice of scales.
+    /// A text for a language model; the activations of its tokens weight the errors of quantized
+    /// matrices.
     pub calibration: *const c_char,
     /// Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16.
     pub calibration_windows: i64,
@@ -3286,6 +3296,23 @@ pub struct loom_convert_options {
     pub has_seed: i32,
     /// Seed of those weights. Unset: 1.
     pub seed: u64,
+    /// Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m, q3_k_l,
+    /// q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's
+    /// quantize.
+    pub recipe: *const c_char,
+    /// How the calibration text changes the codes.
+    pub calibration_method: *const c_char,
+    /// gptq: share of the mean second moment of inputs that is added to each; above 0, up to 1. 0:
+    /// 0.01.
+    pub damping: f64,
+    /// An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a text.
+    pub importance: *const c_char,
+    /// Writes the importance matrix of the calibration text: GGUF if it ends in .gguf, else the
+    /// older .dat.
+    pub save_importance: *const c_char,
+    /// Chooses the types of matrices so that the weights have this size and the loss is least,
+    /// measured on the calibration text; 0 disables it; 0 to 16 bits per weight.
+    pub target_bits: f64,
 }
 
 impl Default for loom_convert_options {
@@ -3299,7 +3326,7 @@ impl Default for loom_convert_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_convert_options>() == 184);
+    assert!(core::mem::size_of::<loom_convert_options>() == 232);
     assert!(core::mem::offset_of!(loom_convert_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_convert_options, has_dtype) == 4);
     assert!(core::mem::offset_of!(loom_convert_options, dtype) == 8);
@@ -3326,6 +3353,12 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_convert_options, shape) == 160);
     assert!(core::mem::offset_of!(loom_convert_options, has_seed) == 168);
     assert!(core::mem::offset_of!(loom_convert_options, seed) == 176);
+    assert!(core::mem::offset_of!(loom_convert_options, recipe) == 184);
+    assert!(core::mem::offset_of!(loom_convert_options, calibration_method) == 192);
+    assert!(core::mem::offset_of!(loom_convert_options, damping) == 200);
+    assert!(core::mem::offset_of!(loom_convert_options, importance) == 208);
+    assert!(core::mem::offset_of!(loom_convert_options, save_importance) == 216);
+    assert!(core::mem::offset_of!(loom_convert_options, target_bits) == 224);
 };
 
 /// How models become one. Texts are borrowed during the call.

@@ -1378,13 +1378,14 @@ export interface ModelSessionInfo {
 
 /** How a text is divided. */
 export const loom_perplexity_options = {
-  name: "loom_perplexity_options", size: 32, sized: true,
+  name: "loom_perplexity_options", size: 40, sized: true,
   fields: {
     struct_size: [0, "u32"],
     window: [8, "i64"],
     limit: [16, "i64"],
     progress: [24, "callback"],
     user: [28, "pointer"],
+    reference: [32, "pointer"],
   },
 } as const;
 
@@ -1401,12 +1402,14 @@ export const perplexityOptions: readonly string[] = [
 
 /** How well a model predicts a text. */
 export const loom_perplexity = {
-  name: "loom_perplexity", size: 32, sized: true,
+  name: "loom_perplexity", size: 48, sized: true,
   fields: {
     struct_size: [0, "u32"],
     perplexity: [8, "f64"],
     nats_per_token: [16, "f64"],
     predictions: [24, "i64"],
+    kl_divergence: [32, "f64"],
+    top_agreement: [40, "f64"],
   },
 } as const;
 
@@ -1417,6 +1420,10 @@ export interface Perplexity {
   /** the mean negative log-likelihood */
   natsPerToken: number;
   predictions: number;
+  /** mean of sum p ln(p / q) in nats, p of the reference; 0 without one */
+  klDivergence: number;
+  /** share of predictions with the same most likely token; 1 without one */
+  topAgreement: number;
 }
 
 /** How beam search chooses. Lists are borrowed during the call. */
@@ -2045,7 +2052,7 @@ export const kmeansOptions: readonly string[] = [
 
 /** How a model is written in another format or number type. Texts are borrowed during the call. */
 export const loom_convert_options = {
-  name: "loom_convert_options", size: 136, sized: true,
+  name: "loom_convert_options", size: 168, sized: true,
   fields: {
     struct_size: [0, "u32"],
     has_dtype: [4, "bool"],
@@ -2073,6 +2080,12 @@ export const loom_convert_options = {
     shape: [120, "text"],
     has_seed: [124, "bool"],
     seed: [128, "u64"],
+    recipe: [136, "text"],
+    calibration_method: [140, "text"],
+    damping: [144, "f64"],
+    importance: [152, "text"],
+    save_importance: [156, "text"],
+    target_bits: [160, "f64"],
   },
 } as const;
 
@@ -2088,7 +2101,7 @@ export interface ConvertOptions {
   withWeights?: boolean;
   /** .entity: fills Converted::tensors. */
   measure?: boolean;
-  /** A text for a language model; the activations of its tokens weight the choice of scales. */
+  /** A text for a language model; the activations of its tokens weight the errors of quantized matrices. */
   calibration?: string;
   /** Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16. */
   calibrationWindows?: number;
@@ -2110,11 +2123,24 @@ export interface ConvertOptions {
   shape?: string;
   /** Seed of those weights. Unset: 1. */
   seed?: number | bigint;
+  /** Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m, q3_k_l, q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's quantize. */
+  recipe?: string;
+  /** How the calibration text changes the codes. */
+  calibrationMethod?: string;
+  /** gptq: share of the mean second moment of inputs that is added to each; above 0, up to 1. 0: 0.01. */
+  damping?: number;
+  /** An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a text. */
+  importance?: string;
+  /** Writes the importance matrix of the calibration text: GGUF if it ends in .gguf, else the older .dat. */
+  saveImportance?: string;
+  /** Chooses the types of matrices so that the weights have this size and the loss is least, measured on the calibration text; 0 disables it; 0 to 16 bits per weight. */
+  targetBits?: number;
 }
 export const convertOptions: readonly string[] = [
   "dtype", "rules", "perTensor", "withWeights", "measure", "calibration", "calibrationWindows",
   "allowNonfinite", "tokenizer", "context", "forTraining", "trainable", "frozen", "openExtent",
-  "shape", "seed"
+  "shape", "seed", "recipe", "calibrationMethod", "damping", "importance", "saveImportance",
+  "targetBits"
 ];
 
 /** How models become one. Texts are borrowed during the call. */

@@ -37,8 +37,8 @@ export const places: Readonly<Record<string, readonly number[]>> = {
   loom_generation_info: [72, 0, 4, 8, 16, 24, 32, 40, 48, 56, 64],
   loom_encode_options: [12, 0, 4, 8],
   loom_model_session_info: [48, 0, 8, 16, 24, 32, 40],
-  loom_perplexity_options: [40, 0, 8, 16, 24, 32],
-  loom_perplexity: [32, 0, 8, 16, 24],
+  loom_perplexity_options: [48, 0, 8, 16, 24, 32, 40],
+  loom_perplexity: [48, 0, 8, 16, 24, 32, 40],
   loom_beam_options: [88, 0, 8, 16, 24, 32, 40, 44, 48, 56, 64, 72, 80],
   loom_call_rules: [40, 0, 4, 8, 16, 24, 32],
   loom_embed_options: [72, 0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64],
@@ -60,7 +60,7 @@ export const places: Readonly<Record<string, readonly number[]>> = {
   loom_mesh_fit_options: [40, 0, 8, 16, 24, 32],
   loom_kmeans_report: [32, 0, 8, 16, 24],
   loom_kmeans_options: [40, 0, 8, 16, 24, 32],
-  loom_convert_options: [184, 0, 4, 8, 16, 24, 32, 36, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 116, 120, 128, 136, 144, 152, 160, 168, 176],
+  loom_convert_options: [232, 0, 4, 8, 16, 24, 32, 36, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 116, 120, 128, 136, 144, 152, 160, 168, 176, 184, 192, 200, 208, 216, 224],
   loom_merge_options: [128, 0, 8, 16, 24, 32, 40, 44, 48, 56, 64, 72, 80, 88, 96, 100, 104, 112, 120],
 };
 

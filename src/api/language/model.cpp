@@ -271,7 +271,13 @@ Result<Perplexity> Model::perplexity(std::span<const TokenId> ids,
   o.head_rows = 32;
   o.activations = impl_->engine->activations;
   LOOM_ASSIGN(core::LlmSession session, core::make_session(*this, o));
-  return core::measure_perplexity(session, ids, options);
+  if (options.reference == nullptr) return core::measure_perplexity(session, ids, options);
+  const int64_t own = info().vocab, other = options.reference->info().vocab;
+  if (own != other)
+    return core::invalid(core::cat("the reference has ", other, " tokens, this model ", own,
+                                   "; choose a reference with the same vocabulary"));
+  LOOM_ASSIGN(core::LlmSession reference, core::make_session(*options.reference, o));
+  return core::measure_perplexity(session, ids, options, &reference);
 }
 
 }  // namespace loom

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "api/network/network_impl.hpp"
+#include "api/network/quantize.hpp"
 #include "base/text.hpp"
-#include "convert/calibrate_text.hpp"
 #include "convert/convert.hpp"
 #include "convert/network_decoder.hpp"
 #include "io/files/file.hpp"
@@ -47,30 +47,6 @@ Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOpti
   LOOM_ASSIGN(const DecoderConfig config, shape_config(options.shape));
   LOOM_ASSIGN(model.decoder, random_source(config, options.seed, engine.pool));
   return model;
-}
-
-// Observes the activations of the text at every matrix; `how.adjust` then narrows their rows.
-Status calibrate(const loom::ConvertOptions& options, const OpenedModel& model,
-                 Engine::Impl& engine, std::optional<TextCalibration>& calibration,
-                 WriteOptions& how) {
-  if (options.calibration.empty()) return {};
-  if (model.decoder == nullptr)
-    return unsupported(
-        "this is a network, which is not calibrated with a text; leave the text out");
-  CalibrationOptions observing;
-  observing.windows = options.calibration_windows;
-  if (options.progress) {
-    observing.progress = [&](int64_t done, int64_t total) {
-      return options.progress("calibrating", static_cast<uint64_t>(done),
-                              static_cast<uint64_t>(total));
-    };
-  }
-  LOOM_ASSIGN(calibration, TextCalibration::observe(*model.decoder, options.calibration, observing,
-                                                    *engine.ops, engine.pool));
-  how.adjust = [&](const Param& param, DType dtype, int64_t rows, float* values) {
-    return calibration->adjust(param, dtype, rows, values);
-  };
-  return {};
 }
 
 PackedTensor packed(const PackReport& r) {
@@ -123,7 +99,7 @@ Result<Converted> convert(const std::string& input, const std::string& output,
   LOOM_ASSIGN(const Engine on, core::engine_or_shared(options.engine));
   Engine::Impl& engine = on.impl();
   const std::lock_guard turn(engine.turn);
-  LOOM_ASSIGN(const core::OpenedModel model, core::open_input(input, options, engine));
+  LOOM_ASSIGN(core::OpenedModel model, core::open_input(input, options, engine));
   if (model.network != nullptr)
     LOOM_TRY(core::check_writing(model.network->spec, engine.budget(), input));
   Converted out;
@@ -133,8 +109,8 @@ Result<Converted> convert(const std::string& input, const std::string& output,
     for (const std::string& inferred : model.notes) options.note(inferred);
     for (const std::string& dropped : core::left_out(output, model, how)) options.note(dropped);
   }
-  std::optional<core::TextCalibration> calibration;
-  LOOM_TRY(core::calibrate(options, model, engine, calibration, how));
+  core::Quantization quantization;
+  LOOM_TRY(quantization.apply(options, output, engine, model, how));
   LOOM_TRY(core::write_model(output, model, how, engine.pool));
   out.bytes = core::bytes_of(output);
   return out;

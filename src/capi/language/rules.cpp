@@ -91,11 +91,16 @@ loom_status loom_model_perplexity(const loom_model* model, const int32_t* ids, i
     LOOM_ASSIGN(const loom_perplexity_options from, options_of(options, "loom_perplexity_options"));
     LOOM_ASSIGN(PerplexityOptions how, read_options(from));
     how.progress = progress_of(from.progress, from.user);
+    if (from.reference != nullptr) {
+      LOOM_ASSIGN(how.reference, object_of(from.reference));
+    }
     LOOM_ASSIGN(const Perplexity found, object->perplexity(tokens, how));
     loom_perplexity report{};
     report.perplexity = found.perplexity;
     report.nats_per_token = found.nats_per_token;
     report.predictions = found.predictions;
+    report.kl_divergence = found.kl_divergence;
+    report.top_agreement = found.top_agreement;
     return give_report(out, report, "loom_perplexity");
   });
 }

@@ -27,6 +27,8 @@ inline constexpr int32_t kValues<Distance> = 3;
 template <>
 inline constexpr int32_t kValues<LinkageMethod> = 3;
 template <>
+inline constexpr int32_t kValues<CalibrationMethod> = 2;
+template <>
 inline constexpr int32_t kValues<MergeMethod> = 6;
 template <>
 inline constexpr int32_t kValues<SpliceMode> = 3;

@@ -23,6 +23,12 @@ Result<ConvertOptions> read_options(const loom_convert_options& from) {
   to.context = non_zero(from.context, to.context);
   to.shape = text_or(from.shape, "");
   if (from.has_seed != 0) to.seed = from.seed;
+  to.recipe = text_or(from.recipe, "");
+  LOOM_ASSIGN(to.calibration_method, parse_calibration_method(text_or(from.calibration_method, "gptq")));
+  to.damping = non_zero(from.damping, to.damping);
+  to.importance = text_or(from.importance, "");
+  to.save_importance = text_or(from.save_importance, "");
+  to.target_bits = from.target_bits;
   return to;
 }
 

@@ -25,9 +25,8 @@ Result<OpenedModel> open_gguf_model(const Probe& file) {
 
 Status write_decoder_gguf(const WriteRequest& out) {
   const WriteOptions& options = out.options;
-  if (!options.rules.empty() || options.per_tensor || options.report || options.adjust) {
-    return unsupported("rules, calibration and reports are for .entity files; GGUF takes --dtype",
-                       out.path);
+  if (!options.rules.empty() || options.per_tensor || options.report) {
+    return unsupported("one scale per matrix and reports are for .entity files", out.path);
   }
   GgufExportOptions gguf;
   gguf.dtype = options.dtype;

@@ -16,15 +16,20 @@ struct Fit {
   double step = 0, least = 0;
 };
 
-// The finite values of a block.
+// The finite values of a block, and the factors of their squared errors.
 struct Values {
-  double at[32];
+  double at[32], factor[32];
   int n = 0;
+  bool weighted = false;  // the factors are not all 1
 };
-Values finite_of(const float* x, int n) {
+Values finite_of(const float* x, int n, const float* importance) {
   Values v;
-  for (int i = 0; i < n; ++i)
-    if (x[i] - x[i] == 0) v.at[v.n++] = static_cast<double>(x[i]);
+  v.weighted = importance != nullptr;
+  for (int i = 0; i < n; ++i) {
+    if (!(x[i] - x[i] == 0)) continue;
+    v.factor[v.n] = importance != nullptr ? static_cast<double>(importance[i]) : 1.0;
+    v.at[v.n++] = static_cast<double>(x[i]);
+  }
   return v;
 }
 
@@ -32,19 +37,24 @@ double clamped(double q, const IntRange& range) {
   return small_integer_code(q, 0.0, range);
 }
 
-// Levels on both sides of 0. Large values have more weight (x^2). Candidates put the largest
+// Levels on both sides of 0. Large values have more weight: x^2; with factors as in ggml,
+// sqrt(mean square + x^2). Candidates put the largest
 // magnitude, or a value near it, on the lowest level, which has no positive counterpart.
 Fit fit_signed(const Values& x, const IntRange& levels) {
-  double extreme = 0;
-  for (int i = 0; i < x.n; ++i)
+  double extreme = 0, squares = 0;
+  for (int i = 0; i < x.n; ++i) {
     if (abs_of(x.at[i]) > abs_of(extreme)) extreme = x.at[i];
+    squares += x.at[i] * x.at[i];
+  }
+  const double mean = x.n > 0 ? squares / x.n : 0;
   Fit best;
   double most = -1;
   for (int c = 0; c < kCandidates && extreme != 0; ++c) {
     const double inverse = (levels.lo + 0.2 * (c - kCandidates / 2)) / extreme;
     double xl = 0, ll = 0;
     for (int i = 0; i < x.n; ++i) {
-      const double v = x.at[i], level = clamped(v * inverse, levels), w = v * v;
+      const double v = x.at[i], level = clamped(v * inverse, levels);
+      const double w = x.weighted ? x.factor[i] * __builtin_sqrt(mean + v * v) : v * v;
       xl += w * v * level;
       ll += w * level * level;
     }
@@ -96,7 +106,7 @@ Fit fit_shifted(const Values& x, double top) {
     const double inverse = (top + 0.25 * (c - kCandidates / 2)) / (high - low);
     Sums s;
     for (int i = 0; i < x.n; ++i) {
-      const double v = x.at[i], w = mean + abs_of(v);
+      const double v = x.at[i], w = (mean + abs_of(v)) * x.factor[i];
       const double level = clamped((v - low) * inverse, {0, top});
       s.w += w, s.x += w * v, s.l += w * level;
       s.xx += w * v * v, s.xl += w * v * level, s.ll += w * level * level;
@@ -160,7 +170,8 @@ Scale super_scale(const DTypeInfo& info, const BlockFields& fields, int block) {
   return s;
 }
 
-void quantize_super_block(const DTypeInfo& info, const float* x, int n, BlockFields& out) {
+void quantize_super_block(const DTypeInfo& info, const float* x, int n, BlockFields& out,
+                          const float* importance) {
   out = BlockFields{};
   const IntRange levels = int_range(info);
   const int blocks = info.super_block / info.block;
@@ -170,7 +181,9 @@ void quantize_super_block(const DTypeInfo& info, const float* x, int n, BlockFie
   };
   Fit fits[16];
   for (int b = 0; b < blocks; ++b) {
-    const Values values = finite_of(x + b * info.block, count(b));
+    const int first = b * info.block;
+    const Values values =
+        finite_of(x + first, count(b), importance != nullptr ? importance + first : nullptr);
     fits[b] = info.shifted() ? fit_shifted(values, levels.hi) : fit_signed(values, levels);
   }
   choose_fields(info, fits, blocks, out);

@@ -25,7 +25,9 @@ inline int block_values(const DTypeInfo& info) {
 }
 
 // Quantizes x[0, n), n <= 256. Missing values count as code 0 if blocks are shifted(), else as 0.
-void quantize_super_block(const DTypeInfo& info, const float* x, int n, BlockFields& out);
+// importance: factors of the squared errors, [n]; null means 1.
+void quantize_super_block(const DTypeInfo& info, const float* x, int n, BlockFields& out,
+                          const float* importance = nullptr);
 
 // The scale of block `block` of a super-block.
 Scale super_scale(const DTypeInfo& info, const BlockFields& fields, int block);

@@ -8,8 +8,7 @@
 #include "dtype/codecs/super_block.hpp"
 #include "dtype/elements.hpp"
 #include "dtype/r16/planes.hpp"
-#include "dtype/r16/r16.hpp"
-#include "dtype/scale.hpp"
+#include "dtype/r16/r16_store.hpp"
 
 namespace loom::core {
 namespace {
@@ -65,11 +64,6 @@ void dither_span(const Group& group, int lane, int64_t k0, int64_t n, const floa
   }
 }
 
-template <class T>
-void store(std::byte* at, int64_t index, T value) {
-  std::memcpy(at + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
-}
-
 TensorRange row_range(const Group& group, int lane) {
   const int64_t cols = group.g.cols;
   return group.src64 != nullptr ? range_of(group.src64 + group.offset(lane), cols, 1)
@@ -96,18 +90,11 @@ void choose_row_scales(Group& group, ScaleScope scope, const TensorRange& range)
 
 void store_row_scales(const Group& group) {
   const R16& g = group.g;
-  const bool wide_scale = group.info.compute == ComputeType::f64;
   for (int lane = group.begin; lane < group.end; ++lane) {
-    const Scale& s = group.scale[lane];
     if (group.info.scale == ScaleRule::e4m3) {
       store(group.dst + g.row_scales, lane, lane < group.lanes ? group.tensor_scale : 0.0f);
-    } else if (wide_scale) {
-      store(group.dst + g.row_scales, lane, s.step);
-      if (group.info.affine()) store(group.dst + g.zeros, lane, s.zero);
     } else {
-      const double unit = group.info.level_unit;
-      store(group.dst + g.row_scales, lane, static_cast<float>(s.step * unit));
-      if (group.info.affine()) store(group.dst + g.zeros, lane, static_cast<int32_t>(s.zero));
+      store_row_scale(g, group.info, lane, group.scale[lane], group.dst);
     }
   }
 }
@@ -222,20 +209,6 @@ EncodeSpan encoder_of(const DTypeInfo& info) {
   return info.bits == 5 ? encode_gguf<gguf_code<5>> : encode_gguf<gguf_code_q8>;
 }
 
-void store_block_scale(const Group& group, int64_t scale_block, int lane, const BlockScale& b) {
-  const R16& g = group.g;
-  std::byte* at = group.dst + g.block_scales + scale_block * g.scale_block_bytes;
-  switch (g.block_zeros / kR16Rows) {
-    case 1: store(at, lane, static_cast<uint8_t>(b.stored)); break;
-    case 2: store(at, lane, static_cast<uint16_t>(b.stored)); break;
-    default: store(at, lane, b.stored);
-  }
-  if (group.info.zero == ZeroRule::f16)
-    store(at + g.block_zeros, lane, static_cast<uint16_t>(b.zero));
-  if (group.info.zero == ZeroRule::code)
-    store(at + g.block_zeros, lane, static_cast<uint8_t>(b.zero));
-}
-
 // Values that are packed together: complete scale blocks and super-blocks.
 constexpr int64_t kMaxChunk = kMaxBlockValues;
 int64_t chunk_values(const DTypeInfo& info) {
@@ -296,7 +269,7 @@ void pack_chunk(const Group& group, int lane, int64_t k0, const float* x, Encode
       if (block > 0 && k % block == 0) {
         const int n = existing(group, lane, k, block);
         const BlockScale chosen = block_scale(group.info, x + k - k0, n, group.tensor_scale);
-        store_block_scale(group, k / block, lane, chosen);
+        store_block_scale(g, group.info, k / block, lane, chosen, group.dst);
         scale = chosen.scale;
       }
       encode(group.info, x + k - k0, span, scale, codes + k % kR16Block);

@@ -69,6 +69,7 @@ Result<RangeObserver> RangeObserver::create(const Network& network, const Ops& o
   o.ranges_.resize(network.params().size());
   Trace trace(ops.compute);
   LOOM_ASSIGN(o.feedback_, carried_feedback(network, carry_feedback, ops));
+  std::vector<Tensor> read;  // the x of every reader
   TraceOptions options;
   options.feedback = tensors_of(o.feedback_);
   LOOM_ASSIGN(o.network_, trace_network(network, trace, options));
@@ -80,7 +81,10 @@ Result<RangeObserver> RangeObserver::create(const Network& network, const Ops& o
       if (product.convolution && product.shape.groups > 1) continue;
       const auto id = static_cast<int64_t>(o.readers_.size());
       trace.note_before(static_cast<int64_t>(i), product.x, id);
-      o.readers_.push_back({p, product.convolution, product.shape});
+      size_t input = 0;
+      while (input < read.size() && read[input].data != product.x.data) ++input;
+      read.push_back(product.x);
+      o.readers_.push_back({p, input, product.convolution, product.shape});
     }
   }
   if (options.feedback != nullptr) {
@@ -96,6 +100,22 @@ Result<RangeObserver> RangeObserver::create(const Network& network, const Ops& o
 Status RangeObserver::run(int64_t samples) {
   return program_->run(
       [&](int64_t id, const Tensor& x) { add(readers_[static_cast<size_t>(id)], x, samples); });
+}
+
+Status RangeObserver::visit(const Visit& see) {
+  return program_->run([&](int64_t id, const Tensor& x) {
+    const Reader& reader = readers_[static_cast<size_t>(id)];
+    if (!reader.convolution) see(reader.param, reader.input, x);
+  });
+}
+
+std::vector<int64_t> RangeObserver::inputs() const {
+  std::vector<int64_t> of(ranges_.size(), -1);
+  for (const Reader& reader : readers_) {
+    if (!reader.convolution && of[reader.param] < 0)
+      of[reader.param] = static_cast<int64_t>(reader.input);
+  }
+  return of;
 }
 
 void InputRange::thin_out(int64_t k) {

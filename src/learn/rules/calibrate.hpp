@@ -6,6 +6,7 @@
 // changes.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,14 @@ class RangeObserver {
   const Tensor& x() const { return network_.x; }
   // One batch, of which the first `samples` count.
   Status run(int64_t samples);
+  // The same, but shows the inputs x of every matrix product instead of their ranges. `input` is
+  // equal for products of the same tensor.
+  using Visit = std::function<void(size_t param, size_t input, const Tensor& x)>;
+  Status visit(const Visit& see);
+  // The outputs of the last batch.
+  const Tensor& y() const { return network_.y; }
+  // The first product that reads the same tensor as the first product with a parameter, or -1.
+  std::vector<int64_t> inputs() const;
   // Ranges of every parameter, by its index. Matrices that no matmul and no ungrouped convolution
   // reads have none.
   const std::vector<InputRange>& ranges() const { return ranges_; }
@@ -59,7 +68,7 @@ class RangeObserver {
  private:
   // One op that multiplies by a parameter.
   struct Reader {
-    size_t param = 0;
+    size_t param = 0, input = 0;
     bool convolution = false;
     ConvShape shape;
   };

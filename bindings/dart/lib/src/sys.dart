@@ -1576,6 +1576,8 @@ final class loom_perplexity_options extends Struct {
   external Pointer<NativeFunction<loom_progress_fn>> progress;
   /// handed to `progress`
   external Pointer<Void> user;
+  /// with the same vocabulary, to compare with; null: none
+  external Pointer<loom_model> reference;
 }
 
 /// How well a model predicts a text.
@@ -1590,6 +1592,12 @@ final class loom_perplexity extends Struct {
   external double nats_per_token;
   @Int64()
   external int predictions;
+  /// mean of sum p ln(p / q) in nats, p of the reference; 0 without one
+  @Double()
+  external double kl_divergence;
+  /// share of predictions with the same most likely token; 1 without one
+  @Double()
+  external double top_agreement;
 }
 
 /// How beam search chooses. Lists are borrowed during the call.
@@ -2135,7 +2143,8 @@ final class loom_convert_options extends Struct {
   /// .entity: fills Converted::tensors.
   @Int32()
   external int measure;
-  /// A text for a language model; the activations of its tokens weight the choice of scales.
+  /// A text for a language model; the activations of its tokens weight the errors of quantized
+  /// matrices.
   external Pointer<Uint8> calibration;
   /// Parts of 128 tokens of the calibration text; 1 to 1048576 windows. 0: 16.
   @Int64()
@@ -2184,6 +2193,24 @@ final class loom_convert_options extends Struct {
   /// Seed of those weights. Unset: 1.
   @Uint64()
   external int seed;
+  /// Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m, q3_k_l,
+  /// q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's quantize.
+  external Pointer<Uint8> recipe;
+  /// How the calibration text changes the codes.
+  external Pointer<Uint8> calibration_method;
+  /// gptq: share of the mean second moment of inputs that is added to each; above 0, up to 1. 0:
+  /// 0.01.
+  @Double()
+  external double damping;
+  /// An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a text.
+  external Pointer<Uint8> importance;
+  /// Writes the importance matrix of the calibration text: GGUF if it ends in .gguf, else the older
+  /// .dat.
+  external Pointer<Uint8> save_importance;
+  /// Chooses the types of matrices so that the weights have this size and the loss is least,
+  /// measured on the calibration text; 0 disables it; 0 to 16 bits per weight.
+  @Double()
+  external double target_bits;
 }
 
 /// How models become one. Texts are borrowed during the call.

@@ -2036,7 +2036,7 @@ public interface Sys extends Library {
   /**
    * How a text is divided.
    */
-  @Structure.FieldOrder({"struct_size", "window", "limit", "progress", "user"})
+  @Structure.FieldOrder({"struct_size", "window", "limit", "progress", "user", "reference"})
   class PerplexityOptions extends Structure {
     public int struct_size;
     /**
@@ -2055,6 +2055,10 @@ public interface Sys extends Library {
      * handed to `progress`
      */
     public Pointer user;
+    /**
+     * with the same vocabulary, to compare with; null: none
+     */
+    public Pointer reference;
 
     public PerplexityOptions() {
       struct_size = size();
@@ -2070,7 +2074,9 @@ public interface Sys extends Library {
   /**
    * How well a model predicts a text.
    */
-  @Structure.FieldOrder({"struct_size", "perplexity", "nats_per_token", "predictions"})
+  @Structure.FieldOrder({
+      "struct_size", "perplexity", "nats_per_token", "predictions", "kl_divergence", "top_agreement"
+  })
   class Perplexity extends Structure {
     public int struct_size;
     /**
@@ -2082,6 +2088,14 @@ public interface Sys extends Library {
      */
     public double nats_per_token;
     public long predictions;
+    /**
+     * mean of sum p ln(p / q) in nats, p of the reference; 0 without one
+     */
+    public double kl_divergence;
+    /**
+     * share of predictions with the same most likely token; 1 without one
+     */
+    public double top_agreement;
 
     public Perplexity() {
       struct_size = size();
@@ -3048,7 +3062,8 @@ public interface Sys extends Library {
       "struct_size", "has_dtype", "dtype", "rules", "rules_count", "per_tensor", "with_weights",
       "measure", "calibration", "calibration_windows", "allow_nonfinite", "tokenizer", "context",
       "progress", "note", "user", "has_for_training", "for_training", "trainable",
-      "trainable_count", "frozen", "frozen_count", "open_extent", "shape", "has_seed", "seed"
+      "trainable_count", "frozen", "frozen_count", "open_extent", "shape", "has_seed", "seed",
+      "recipe", "calibration_method", "damping", "importance", "save_importance", "target_bits"
   })
   class ConvertOptions extends Structure {
     public int struct_size;
@@ -3078,7 +3093,8 @@ public interface Sys extends Library {
      */
     public int measure;
     /**
-     * A text for a language model; the activations of its tokens weight the choice of scales.
+     * A text for a language model; the activations of its tokens weight the errors of quantized
+     * matrices.
      */
     public Pointer calibration;
     /**
@@ -3148,6 +3164,35 @@ public interface Sys extends Library {
      * Seed of those weights. Unset: 1.
      */
     public long seed;
+    /**
+     * Mixture of number types by matrix, in place of dtype: q2_k, q2_k_s, q3_k_s, q3_k_m, q3_k_l,
+     * q4_k_s, q4_k_m, q5_k_s, q5_k_m, q6_k, q4_0, q4_1, q5_0, q5_1 or q8_0, as llama.cpp's
+     * quantize.
+     */
+    public Pointer recipe;
+    /**
+     * How the calibration text changes the codes.
+     */
+    public Pointer calibration_method;
+    /**
+     * gptq: share of the mean second moment of inputs that is added to each; above 0, up to 1. 0:
+     * 0.01.
+     */
+    public double damping;
+    /**
+     * An importance matrix of llama.cpp (.dat or .gguf) that weights errors in place of a text.
+     */
+    public Pointer importance;
+    /**
+     * Writes the importance matrix of the calibration text: GGUF if it ends in .gguf, else the
+     * older .dat.
+     */
+    public Pointer save_importance;
+    /**
+     * Chooses the types of matrices so that the weights have this size and the loss is least,
+     * measured on the calibration text; 0 disables it; 0 to 16 bits per weight.
+     */
+    public double target_bits;
 
     public ConvertOptions() {
       struct_size = size();
