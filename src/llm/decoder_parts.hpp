@@ -16,7 +16,7 @@ struct TensorPart {
   int64_t rows = 0;       // of the whole tensor
   // Rows of the parameter are in runs of `run`, `step` rows apart; 0 means one run.
   int64_t run = 0, step = 0;
-  bool transposed = false;  // the tensor is [cols, rows]
+  bool transposed = false;  // the tensor is [cols, rows], or [stacked, cols, rows / stacked]
   // > 0: the first `rotated` of each `head` rows have the two halves of rotary pairs side by side.
   int64_t head = 0, rotated = 0;
   // Above 0: the parameter is this many tensors of `rows` rows. The number of a tensor replaces
@@ -29,6 +29,11 @@ struct TensorPart {
 
   // Whether rows of the parameter are not next to each other.
   bool scattered() const { return run > 0 || head > 0; }
+  // The index of a value in a transposed tensor, from its row and column.
+  int64_t transposed_index(int64_t row, int64_t col, int64_t cols) const {
+    const int64_t extent = stacked > 0 ? rows / stacked : rows;
+    return (row / extent * cols + col) * extent + row % extent;
+  }
   // The tensor row with row `row` of the parameter.
   int64_t row(int64_t row) const {
     if (head > 0) row += paired(row % head) - row % head;

@@ -179,6 +179,7 @@ Status take_structure(const ConfigFields& fields, const ConfigRules& rules, Deco
     config.qk_norm_form = rules.qk_norm_form;
     config.qk_norm_after_rope = rules.qk_norm_after_rope;
   }
+  config.sinks = rules.sinks;
   config.sub_norms = rules.sub_norms;
   config.pre_norms = rules.pre_norms;
   config.post_norms = rules.post_norms;
@@ -215,6 +216,7 @@ Status read_biases(const ConfigFields& fields, const DecoderFamily& family, Deco
   config.tie_word_embeddings = rules.tied;
   LOOM_TRY(fields.read("tie_word_embeddings", config.tie_word_embeddings));
   config.head_bias = rules.head_bias;
+  if (!rules.head_bias_key.empty()) LOOM_TRY(fields.read(rules.head_bias_key, config.head_bias));
   if (config.head_bias && config.tie_word_embeddings) {
     return fields.refuse("tie_word_embeddings", cat("true is not supported for ", family.hf_class,
                                                     ", whose head has a bias"));

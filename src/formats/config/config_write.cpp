@@ -106,6 +106,7 @@ void add_scales(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) 
   add_flag(row.scaled_embedding_key, c.embedding_scale != 1);
   add_flag(row.post_norms_key, c.post_norms);
   add_flag(row.qk_norm_key, c.qk_norm);
+  add_flag(row.head_bias_key, c.head_bias);
   if (!row.clip_key.empty()) add_number_or_null(out, row.clip_key, c.clip_qkv);
   add(row.embedding_factor, c.embedding_scale);
   add(row.score_factor,
@@ -163,7 +164,7 @@ class SlidingLayers {
   bool slides(int64_t i) const {
     const DecoderLayer layer = c_.layer(i);
     const bool by_rope = row_.nope == Nope::full || (row_.nope == Nope::full_if_windows && nope_);
-    return layer.window > 0 || layer.rope_theta > 0 || (by_rope && layer.rope);
+    return layer.window > 0 || (row_.local_rope && layer.rope_theta > 0) || (by_rope && layer.rope);
   }
   bool any() const { return any_; }
   // sliding_window: 0 disables it. If no layer has a window, it is one without effect.
@@ -181,7 +182,18 @@ class SlidingLayers {
   bool any_ = false, nope_ = false;
 };
 
+void add_thetas(const DecoderConfig& c, std::string_view key, JsonValue& out) {
+  JsonValue list = JsonValue::array();
+  for (int64_t i = 0; i < c.num_layers; ++i) {
+    const DecoderLayer layer = c.layer(i);
+    const double theta = layer.rope_theta > 0 ? layer.rope_theta : c.rope_theta;
+    list.push(JsonValue::real(layer.rope ? theta : 0));
+  }
+  out.add(std::string(key), std::move(list));
+}
+
 void add_layers(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
+  if (!row.layer_thetas.empty()) add_thetas(c, row.layer_thetas, out);
   if (row.sliding == Sliding::never) return;
   const SlidingLayers layers(c, row);
   const int64_t window = layers.window();

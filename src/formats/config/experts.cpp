@@ -40,11 +40,11 @@ Status read_shared_expert(const ConfigFields& fields, const ExpertRules& rules, 
   e.shared_gate = rules.shared_gate;
   if (!rules.shared_inner.empty()) {
     e.shared_inner = rules.shared_default;
-    return fields.read(rules.shared_inner, e.shared_inner, 1, kMaxExpertSize);
+    const int64_t min = rules.shared_default == 0 ? 0 : 1;
+    return fields.read(rules.shared_inner, e.shared_inner, min, kMaxExpertSize);
   }
-  if (rules.shared_count.empty()) return {};
   int64_t count = rules.shared_default;
-  LOOM_TRY(fields.read(rules.shared_count, count, 0, kMaxExperts));
+  if (!rules.shared_count.empty()) LOOM_TRY(fields.read(rules.shared_count, count, 0, kMaxExperts));
   e.shared_inner = count * e.inner;
   return {};
 }
@@ -64,6 +64,7 @@ Status read_expert_sizes(const ConfigFields& fields, const ExpertRules& rules,
   e.choice_bias = rules.choice_bias;
   e.normalize = rules.normalize;
   if (!rules.normalize_key.empty()) LOOM_TRY(fields.read(rules.normalize_key, e.normalize));
+  e.scale = rules.scale_default;
   if (!rules.scale.empty()) LOOM_TRY(fields.read(rules.scale, e.scale, 0.0, 1000.0));
   LOOM_TRY(read_expert_groups(fields, rules, e));
   LOOM_TRY(read_shared_expert(fields, rules, e));
@@ -90,21 +91,42 @@ Status read_dense_list(const ConfigFields& fields, std::string_view key, std::ve
   return {};
 }
 
+// A list of "dense" and "sparse".
+Status read_kinds(const ConfigFields& fields, std::string_view key, const JsonValue& list,
+                  std::vector<bool>& dense) {
+  if (!list.is_array() || list.elements().size() != dense.size())
+    return fields.bad(key, cat("expected a list of ", dense.size(), " names"));
+  for (size_t i = 0; i < dense.size(); ++i) {
+    const JsonValue& name = list.elements()[i];
+    dense[i] = name.text() == "dense";
+    if (!dense[i] && name.text() != "sparse")
+      return fields.refuse(key, cat(name.describe(), " is not supported; dense and sparse are"));
+  }
+  return {};
+}
+
 Status read_dense(const ConfigFields& fields, const ExpertRules& rules, DecoderConfig& config) {
-  if (rules.first_dense.empty() && rules.dense_layers.empty() && rules.step.empty()) return {};
+  if (rules.first_dense.empty() && rules.dense_layers.empty() && rules.step.empty() &&
+      rules.layer_kinds.empty()) {
+    return {};
+  }
   if (config.num_layers > kMaxMixedLayers) {
     return fields.bad("num_hidden_layers", cat(config.num_layers, " layers of different kinds; ",
                                                kMaxMixedLayers, " are supported"));
   }
-  int64_t first = rules.first_dense_default, step = 1;
+  int64_t first = rules.first_dense_default, last = -1, step = 1;
   if (!rules.first_dense.empty())
     LOOM_TRY(fields.read(rules.first_dense, first, 0, kMaxExpertSize));
+  if (!rules.last.empty()) LOOM_TRY(fields.read(rules.last, last, -1, kMaxExpertSize));
   if (!rules.step.empty()) LOOM_TRY(fields.read(rules.step, step, 1, kMaxExpertSize));
   std::vector<bool> dense(static_cast<size_t>(config.num_layers));
   if (!rules.dense_layers.empty()) LOOM_TRY(read_dense_list(fields, rules.dense_layers, dense));
+  const JsonValue* kinds = rules.layer_kinds.empty() ? nullptr : fields.find(rules.layer_kinds);
+  if (kinds != nullptr) LOOM_TRY(read_kinds(fields, rules.layer_kinds, *kinds, dense));
   for (int64_t i = 0; i < config.num_layers; ++i) {
     const auto at = static_cast<size_t>(i);
-    if (i < first || (i + 1) % step != 0) dense[at] = true;
+    const bool outside = i < first || (last >= 0 && i > last) || (i + 1) % step != 0;
+    if (kinds == nullptr && outside) dense[at] = true;
     if (!dense[at]) continue;
     if (config.layers.empty()) config.layers.resize(static_cast<size_t>(config.num_layers));
     config.layers[at].dense = true;
@@ -138,15 +160,20 @@ void add_hf_experts(const DecoderConfig& config, const DecoderFamily& family, Js
   add(rules.shared_inner, JsonValue::integer(e.shared_inner));
   add(rules.shared_count, JsonValue::integer(e.inner == 0 ? 0 : e.shared_inner / e.inner));
   // The layers without experts: as a list, as a first part, or as a step.
-  JsonValue dense = JsonValue::array();
-  int64_t first = 0;
+  JsonValue dense = JsonValue::array(), kinds = JsonValue::array();
+  int64_t first = 0, last = -1;
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    if (config.has_experts(i)) continue;
+    const bool experts = config.has_experts(i);
+    kinds.push(JsonValue::string(experts ? "sparse" : "dense"));
+    if (experts) last = i;
+    if (experts) continue;
     dense.push(JsonValue::integer(i));
     first += first == i ? 1 : 0;
   }
   add(rules.dense_layers, std::move(dense));
+  add(rules.layer_kinds, std::move(kinds));
   add(rules.first_dense, JsonValue::integer(first));
+  add(rules.last, JsonValue::integer(last));
   add(rules.step, JsonValue::integer(1));
 }
 

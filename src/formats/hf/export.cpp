@@ -106,7 +106,8 @@ void HfExporter::put_rows(const Parts& parts, const TensorPart& part, int64_t ro
     const float* from = rows_.data() + r * parts.cols;
     const int64_t at = part.row(r);
     for (int64_t c = 0; c < parts.cols; ++c) {
-      const int64_t to = parts.transposed ? c * parts.rows + at : at * parts.cols + c;
+      const int64_t to =
+          parts.transposed ? part.transposed_index(at, c, parts.cols) : at * parts.cols + c;
       floats_[static_cast<size_t>(to)] = from[c];
     }
   }
@@ -150,7 +151,10 @@ Status HfExporter::write(const std::string& path) {
     if (parts.split > 0) out.shape = {parts.rows / parts.split, parts.split};
     if (parts.matrix)
       out.shape.insert(parts.transposed ? out.shape.begin() : out.shape.end(), parts.cols);
-    if (parts.stacked > 0) out.shape = {parts.stacked, parts.rows / parts.stacked, parts.cols};
+    if (parts.stacked > 0) {
+      out.shape = {parts.stacked, parts.rows / parts.stacked, parts.cols};
+      if (parts.transposed) std::swap(out.shape[1], out.shape[2]);
+    }
     out.produce = [this, &kept = parts] { return values(kept); };
     outputs.push_back(std::move(out));
   }

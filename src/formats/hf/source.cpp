@@ -52,17 +52,37 @@ SourceWeight zeros() {
   return weight;
 }
 
+// The same from a transposed tensor: a part of each column at a time.
+Status read_columns(const SafeTensor& tensor, const TensorPart& part, int64_t cols, int64_t first,
+                    int64_t count, float* out) {
+  std::vector<float> column;
+  for (int64_t done = 0; done < count;) {
+    // As many rows as are in one matrix of a stack.
+    const int64_t from = part.transposed_index(part.row(first + done), 0, cols);
+    int64_t last = from, rows = 0;
+    for (; done + rows < count; ++rows) {
+      const int64_t at = part.transposed_index(part.row(first + done + rows), 0, cols);
+      if (at < last || at - from >= part.rows) break;
+      last = at;
+    }
+    column.resize(static_cast<size_t>(last - from + 1));
+    for (int64_t c = 0; c < cols; ++c) {
+      const int64_t start = part.transposed_index(part.row(first + done), c, cols);
+      LOOM_TRY(SafeTensors::to_f32(tensor, start, last - from + 1, column.data()));
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t at = part.transposed_index(part.row(first + done + r), 0, cols) - from;
+        out[(done + r) * cols + c] = column[static_cast<size_t>(at)];
+      }
+    }
+    done += rows;
+  }
+  return {};
+}
+
 // Reads rows of a parameter from its part of the tensor.
 Status read_rows(const SafeTensor& tensor, const TensorPart& part, int64_t cols, int64_t first,
                  int64_t count, float* out) {
-  if (part.transposed) {
-    std::vector<float> column(static_cast<size_t>(count));
-    for (int64_t c = 0; c < cols; ++c) {
-      LOOM_TRY(SafeTensors::to_f32(tensor, c * part.rows + part.row(first), count, column.data()));
-      for (int64_t r = 0; r < count; ++r) out[r * cols + c] = column[static_cast<size_t>(r)];
-    }
-    return {};
-  }
+  if (part.transposed) return read_columns(tensor, part, cols, first, count, out);
   if (!part.scattered())
     return SafeTensors::to_f32(tensor, part.row(first) * cols, count * cols, out);
   for (int64_t r = 0; r < count; ++r)
