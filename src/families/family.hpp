@@ -59,6 +59,12 @@ inline constexpr BiasRules kAllBiases = {{"", true}, {"", true}, {"", true}};
 // attention_bias for q, k, v and o; mlp_bias for the MLP.
 inline constexpr BiasRules kBothBiases = {.mlp = {"mlp_bias"}};
 
+// Defaults of the settings of latent attention.
+struct LatentRules {
+  int32_t latent = 512, latent_q = 1536;        // kv_lora_rank, q_lora_rank
+  int32_t plain = 128, rope = 64, value = 128;  // qk_nope_head_dim, qk_rope_head_dim, v_head_dim
+};
+
 // config.json: the settings that a class of `transformers` fixes, and its defaults. All other
 // settings are read from the file.
 struct ConfigRules {
@@ -114,6 +120,7 @@ struct ConfigRules {
   const ConfigKeys* keys = &kUsualKeys;
   std::span<const FixedSetting> fixed = {};
   std::span<const std::string_view> refused = {};  // settings that must be null or absent
+  const LatentRules* latent = nullptr;             // null: no latent attention
   bool plain_heads = false;                        // num_key_value_heads and head_dim are ignored
   bool square = false;                             // num_heads * head_dim must be hidden_size
   std::string_view multi_query_key = {};  // setting, true if absent: one head of keys and values

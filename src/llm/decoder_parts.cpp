@@ -15,6 +15,7 @@ Shape tensor_shape(const TensorPart& part, const Shape& param) {
   if (param.rank() < 2) return Shape{part.rows};
   const int64_t cols = param[1];
   const int64_t rows = part.stacked > 0 ? part.rows / part.stacked : part.rows;
+  if (part.columns > 0) return Shape{part.stacked * part.columns, rows};
   if (part.stacked > 0)
     return part.transposed ? Shape{part.stacked, cols, rows} : Shape{part.stacked, rows, cols};
   return part.transposed ? Shape{cols, part.rows} : Shape{part.rows, cols};

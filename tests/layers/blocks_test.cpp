@@ -405,7 +405,7 @@ TEST(BlockErrors, SayWhatIsWrongInOneLine) {
 }
 
 TEST(BlockErrors, RefuseAnActivationThatTheKindDoesNotUse) {
-  const Made made = block("RecurrentStack", {{"kind", "gru"}, {"activation", "zzz"}});
+  const Make made = block("RecurrentStack", {{"kind", "gru"}, {"activation", "zzz"}});
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message.rfind("unknown activation 'zzz'; known are ", 0), 0u);
 }

@@ -92,6 +92,7 @@ void find_layers(std::vector<LayerConfig>& layers, LayerKind kind, std::vector<L
 
 // A text with a default is a word of a list. Names are empty by default.
 TEST_P(Examples, RefuseAnUnknownWordInEveryField) {
+  if (GetParam()->kind == LayerKind::input) return;  // its text is a name
   const std::span<const FieldDesc> fields = GetParam()->fields;
   for (size_t field = 0; field < fields.size(); ++field) {
     if (fields[field].type != FieldType::text || fields[field].default_text.empty()) continue;

@@ -75,6 +75,50 @@ def granite_swa(values, r):
     thetas(values, r)
 
 
+def gpt_oss(values, r):
+    experts("num_local_experts", inner="")(values, r)
+    if r.random() < 0.5:
+        values["rope_parameters"] = {
+            "rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "truncate": r.choice(FLAG),
+            "original_max_position_embeddings": 24}
+
+
+def phimoe(values, r):
+    experts("num_local_experts", inner="")(values, r)
+    values["num_experts_per_tok"] = 2
+    values["rope_parameters"] = {"rope_type": "default", "rope_theta": r.choice([50.0, 1e4])}
+    values["sliding_window"] = r.choice([None, 5])
+    if values["lm_head_bias"]:
+        values["tie_word_embeddings"] = False
+
+
+def latent(more=None):
+    """Latent attention: the widths of latents and parts of heads, and yarn with mscale."""
+    def draw(values, r):
+        if more:
+            more(values, r)
+        values.pop("head_dim", None)
+        values["num_key_value_heads"] = values["num_attention_heads"]
+        values["kv_lora_rank"] = r.choice([8, 12, 32])
+        values["q_lora_rank"] = r.choice([None, 6, 16])
+        values["qk_nope_head_dim"] = r.choice([4, 6, 16])
+        values["qk_rope_head_dim"] = r.choice([4, 8])
+        values["v_head_dim"] = r.choice([4, 10, 16])
+        rope = {"rope_type": "default", "rope_theta": r.choice([50.0, 1e4])}
+        if r.random() < 0.5:
+            rope.update(rope_type="yarn", factor=4.0, original_max_position_embeddings=24,
+                        beta_fast=32, beta_slow=1)
+            rope.update(r.choice([{}, {"mscale": 1.0, "mscale_all_dim": 1.0},
+                                  {"mscale": 0.707, "mscale_all_dim": 0.5}]))
+        values["rope_parameters"] = rope
+    return draw
+
+
+def deepseek_v2(values, r):
+    deepseek()(values, r)
+    values["topk_method"] = r.choice(["greedy", "group_limited_greedy"])
+
+
 def solar(values, r):
     deepseek()(values, r)
     del values["intermediate_size"]
@@ -86,6 +130,13 @@ EXPERTS = {
         RMS | BIAS | {"hidden_act": ["silu"], "moe_num_shared_experts": [1, 2, 3],
                       "mlp_bias": [False] * 4 + [True]},
         square=True, refused=("mlp_bias",), more=experts("moe_num_experts", "moe_topk", "")),
+    "DeepseekV2ForCausalLM": Row(
+        "DeepseekV2Config", RMS, square=True,
+        more=latent(dense(deepseek_v2, first="first_k_dense_replace"))),
+    "DeepseekV3ForCausalLM": Row(
+        "DeepseekV3Config", RMS | {"rope_interleave": [True] * 5 + [False]}, square=True,
+        refused=("rope_interleave",),
+        more=latent(dense(deepseek(), first="first_k_dense_replace"))),
     "Dots1ForCausalLM": Row(
         "Dots1Config", RMS | BIAS | {"max_window_layers": [0, 1, 9]}, sliding="types",
         more=dense(deepseek(), first="first_k_dense_replace")),
@@ -101,6 +152,13 @@ EXPERTS = {
     "Glm4MoeForCausalLM": Row(
         "Glm4MoeConfig", RMS | BIAS | {"use_qk_norm": FLAG}, parts=(0.5, 1.0, 0.25),
         more=dense(deepseek(), first="first_k_dense_replace")),
+    "Glm4MoeLiteForCausalLM": Row(
+        "Glm4MoeLiteConfig", RMS, more=latent(dense(deepseek(), kinds="mlp_layer_types"))),
+    "GptOssForCausalLM": Row(
+        "GptOssConfig",
+        RMS | BIAS | {"hidden_act": ["silu"], "swiglu_limit": [0.8, 7.0],
+                      "swiglu_alpha": [1.702, 0.7]},
+        sliding="types", more=gpt_oss),
     "GraniteMoeForCausalLM": Row("GraniteMoeConfig", RMS | BIAS | GRANITE, square=True,
                                  more=experts("num_local_experts", inner="")),
     "GraniteMoeSharedForCausalLM": Row("GraniteMoeSharedConfig", RMS | BIAS | GRANITE,
@@ -121,5 +179,10 @@ EXPERTS = {
     "OlmoeForCausalLM": Row(
         "OlmoeConfig", RMS | BIAS | NORMALIZE | {"clip_qkv": [None] * 5 + [1.5]}, square=True,
         refused=("clip_qkv",), more=experts(inner="")),
+    "PhimoeForCausalLM": Row(
+        "PhimoeConfig",
+        RMS | BIAS | {"router_jitter_noise": [0.01, 0.2, 0.6], "lm_head_bias": FLAG},
+        rope="default", square=True, more=phimoe),
+    "YoutuForCausalLM": Row("YoutuConfig", RMS, more=latent()),
     "SolarOpenForCausalLM": Row("SolarOpenConfig", RMS | BIAS, more=solar),
 }

@@ -14,7 +14,7 @@ constexpr ExpertRules kDots1Experts = {.count = "n_routed_experts",
                                        .first_dense = "first_k_dense_replace",
                                        .inner_default = 1408,
                                        .normalize = false,
-                                       .sigmoid = true,
+                                       .score = RouterScore::sigmoid,
                                        .choice_bias = true};
 
 extern const DecoderFamily kDots1Family;

@@ -22,7 +22,7 @@ constexpr ExpertRules kExaoneMoeExperts = {.count = "num_experts",
                                            .shared_default = 1,
                                            .first_dense_default = 1,
                                            .scale_default = 2.5,
-                                           .sigmoid = true,
+                                           .score = RouterScore::sigmoid,
                                            .choice_bias = true};
 
 extern const DecoderFamily kExaoneMoeFamily;

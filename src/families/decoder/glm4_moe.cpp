@@ -17,7 +17,7 @@ constexpr ExpertRules kGlm4MoeExperts = {.count = "n_routed_experts",
                                          .inner_default = 1408,
                                          .shared_default = 1,
                                          .first_dense_default = 1,
-                                         .sigmoid = true,
+                                         .score = RouterScore::sigmoid,
                                          .choice_bias = true};
 
 extern const DecoderFamily kGlm4MoeFamily;

@@ -21,7 +21,7 @@ constexpr ExpertRules kHyV3Experts = {.scale = "router_scaling_factor",
                                       .shared_default = 1,
                                       .first_dense_default = 1,
                                       .scale_default = 2.826,
-                                      .sigmoid = true,
+                                      .score = RouterScore::sigmoid,
                                       .choice_bias = true};
 
 extern const DecoderFamily kHyV3Family;

@@ -16,7 +16,7 @@ constexpr ExpertRules kMinimaxM2Experts = {.count = "num_local_experts",
                                            .inner = {},
                                            .count_default = 256,
                                            .chosen_default = 8,
-                                           .sigmoid = true,
+                                           .score = RouterScore::sigmoid,
                                            .choice_bias = true};
 
 extern const DecoderFamily kMinimaxM2Family;

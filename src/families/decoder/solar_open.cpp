@@ -17,7 +17,7 @@ constexpr ExpertRules kSolarOpenExperts = {.count = "n_routed_experts",
                                            .count_default = 128,
                                            .chosen_default = 8,
                                            .shared_default = 1,
-                                           .sigmoid = true,
+                                           .score = RouterScore::sigmoid,
                                            .choice_bias = true};
 
 extern const DecoderFamily kSolarOpenFamily;

@@ -7,6 +7,7 @@
 #include "formats/config/config.hpp"
 #include "formats/config/experts.hpp"
 #include "io/json/json.hpp"
+#include "llm/positions.hpp"
 
 namespace loom::core {
 namespace {
@@ -27,11 +28,18 @@ JsonValue reals(const std::vector<double>& values) {
   return list;
 }
 
+// The setting of yarn from which the reader computes the factor of the scores again.
+double score_mscale(const DecoderConfig& c) {
+  const double factor = c.attention_scale * __builtin_sqrt(static_cast<double>(c.head_dim));
+  return (__builtin_sqrt(factor) - 1) / (yarn_attention(c.rope_factor) - 1);
+}
+
 JsonValue rope_json(const DecoderConfig& c, const ConfigRules& row = {}) {
   JsonValue rope = JsonValue::object();
   rope.add("rope_type", JsonValue::string(std::string(kRopeKinds[static_cast<size_t>(c.rope)])));
   rope.add("rope_theta", JsonValue::real(c.rope_theta));
-  if (c.rope_width > 0 || row.rotary_part != 1) {
+  const bool part = c.rope_width > 0 && row.latent == nullptr;
+  if (part || row.rotary_part != 1) {
     rope.add(
         "partial_rotary_factor",
         JsonValue::real(rotary_factor(c.rope_width > 0 ? c.rope_width : c.head_dim, c.head_dim)));
@@ -50,6 +58,7 @@ JsonValue rope_json(const DecoderConfig& c, const ConfigRules& row = {}) {
     real("beta_fast", c.rope_beta_fast);
     real("beta_slow", c.rope_beta_slow);
     rope.add("truncate", JsonValue::boolean(c.rope_truncate));
+    if (row.latent != nullptr && c.attention_scale > 0) real("mscale_all_dim", score_mscale(c));
   }
   if (long_factors) {
     rope.add("short_factor", reals(c.rope_short));
@@ -238,9 +247,17 @@ void add_sizes(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
   add(keys.inner, c.intermediate_size);
   add(keys.layers, c.num_layers);
   add(keys.heads, c.num_heads);
-  if (!row.plain_heads && row.grouped_key.empty()) {
+  if (!row.plain_heads && row.grouped_key.empty() && row.latent == nullptr) {
     add(keys.kv_heads, c.num_kv_heads);
     add("head_dim", c.head_dim);
+  }
+  if (row.latent != nullptr) {
+    add(keys.kv_heads, c.num_heads);
+    add("kv_lora_rank", c.latent);
+    out.add("q_lora_rank", c.latent_q > 0 ? JsonValue::integer(c.latent_q) : JsonValue());
+    add("qk_nope_head_dim", c.head_dim - c.rope_width);
+    add("qk_rope_head_dim", c.rope_width);
+    add("v_head_dim", c.value_dim);
   }
   add("vocab_size", c.vocab_size);
   add(keys.positions, c.max_positions);

@@ -22,13 +22,24 @@ Status read_expert_count(const ConfigFields& fields, std::string_view key, int64
 }
 
 Status read_expert_groups(const ConfigFields& fields, const ExpertRules& rules, DecoderExperts& e) {
-  if (!rules.groups.empty()) {
+  std::string method = "group_limited_greedy";
+  if (!rules.group_method.empty()) {
+    method = "greedy";
+    LOOM_TRY(fields.read(rules.group_method, method));
+    if (method != "greedy" && method != "group_limited_greedy")
+      return fields.refuse(
+          rules.group_method,
+          cat("\"", printable(method), "\" is not supported; greedy and group_limited_greedy are"));
+  }
+  e.group_best = rules.group_best;
+  if (!rules.groups.empty() && method != "greedy") {
     LOOM_TRY(fields.read(rules.groups, e.groups, 1, kMaxExperts));
     LOOM_TRY(fields.read(rules.chosen_groups, e.chosen_groups, 1, kMaxExperts));
-    const bool pairs = e.groups == 1 || e.count / e.groups >= 2;
+    const bool pairs = e.groups == 1 || e.count / e.groups >= e.group_best;
     if (e.count % e.groups != 0 || e.chosen_groups > e.groups || !pairs) {
       return fields.bad(rules.groups, cat(e.chosen_groups, " of ", e.groups, " groups of ", e.count,
-                                          " experts; groups are equal and have two experts"));
+                                          " experts; groups are equal and have ",
+                                          e.group_best == 2 ? "two experts" : "an expert"));
     }
   }
   const int64_t eligible = e.count / e.groups * e.chosen_groups;
@@ -49,6 +60,19 @@ Status read_shared_expert(const ConfigFields& fields, const ExpertRules& rules, 
   return {};
 }
 
+// The form of the gates, and of sparsemixer.
+Status read_expert_form(const ConfigFields& fields, const ExpertRules& rules, DecoderExperts& e) {
+  e.bias = e.router_bias = rules.bias;
+  e.up_offset = rules.up_offset;
+  e.limit = rules.limit_default;
+  e.gate_scale = rules.gate_scale_default;
+  if (!rules.limit.empty()) LOOM_TRY(fields.read(rules.limit, e.limit, 1e-3, 1e6));
+  if (!rules.gate_scale.empty()) LOOM_TRY(fields.read(rules.gate_scale, e.gate_scale, 1e-3, 1e3));
+  if (!rules.jitter.empty()) LOOM_TRY(fields.read(rules.jitter, e.jitter, 0.0, 1.0));
+  if (e.score != RouterScore::sparsemixer || e.chosen == 2) return {};
+  return fields.refuse(rules.chosen, cat(e.chosen, " is not supported; only 2 is"));
+}
+
 Status read_expert_sizes(const ConfigFields& fields, const ExpertRules& rules,
                          DecoderConfig& config) {
   DecoderExperts& e = config.experts;
@@ -60,12 +84,13 @@ Status read_expert_sizes(const ConfigFields& fields, const ExpertRules& rules,
   e.inner = config.intermediate_size;
   if (!rules.inner.empty())
     LOOM_TRY(read_expert_count(fields, rules.inner, rules.inner_default, kMaxExpertSize, e.inner));
-  e.sigmoid = rules.sigmoid;
+  e.score = rules.score;
   e.choice_bias = rules.choice_bias;
   e.normalize = rules.normalize;
   if (!rules.normalize_key.empty()) LOOM_TRY(fields.read(rules.normalize_key, e.normalize));
   e.scale = rules.scale_default;
   if (!rules.scale.empty()) LOOM_TRY(fields.read(rules.scale, e.scale, 0.0, 1000.0));
+  LOOM_TRY(read_expert_form(fields, rules, e));
   LOOM_TRY(read_expert_groups(fields, rules, e));
   LOOM_TRY(read_shared_expert(fields, rules, e));
   const auto u = [](int64_t v) { return static_cast<uint64_t>(v); };
@@ -155,6 +180,12 @@ void add_hf_experts(const DecoderConfig& config, const DecoderFamily& family, Js
   add(rules.inner, JsonValue::integer(e.inner));
   add(rules.normalize_key, JsonValue::boolean(e.normalize));
   add(rules.scale, JsonValue::real(e.scale));
+  add(rules.limit, JsonValue::real(e.limit));
+  add(rules.gate_scale, JsonValue::real(e.gate_scale));
+  add(rules.jitter, JsonValue::real(e.jitter));
+  if (!rules.group_method.empty())
+    out.add(std::string(rules.group_method),
+            JsonValue::string(e.groups > 1 ? "group_limited_greedy" : "greedy"));
   add(rules.groups, JsonValue::integer(e.groups));
   add(rules.chosen_groups, JsonValue::integer(e.chosen_groups));
   add(rules.shared_inner, JsonValue::integer(e.shared_inner));

@@ -43,6 +43,13 @@ constexpr PartName kUsual[] = {
     {Role::shared_up, "mlp.shared_experts.up_proj"},
     {Role::shared_down, "mlp.shared_experts.down_proj"},
     {Role::shared_router, "mlp.shared_expert_gate"},
+    {Role::q_down, "self_attn.q_a_proj"},
+    {Role::q_down_norm, "self_attn.q_a_layernorm"},
+    {Role::q_up, "self_attn.q_b_proj"},
+    {Role::kv_down, "self_attn.kv_a_proj_with_mqa"},
+    {Role::kv_down_norm, "self_attn.kv_a_layernorm"},
+    {Role::k_up, "self_attn.kv_b_proj"},
+    {Role::v_up, "self_attn.kv_b_proj"},
 };
 
 const FolderNames& folder_of(const DecoderConfig& config) {
@@ -67,6 +74,7 @@ DecoderRole owner_of(DecoderRole role) {
     case Role::mlp_norm_bias: return Role::mlp_norm;
     case Role::q_norm_bias: return Role::q_norm;
     case Role::k_norm_bias: return Role::k_norm;
+    case Role::router_bias: return Role::router;
     default: return role;
   }
 }
@@ -129,6 +137,50 @@ bool is_fused(DecoderRole role, const DecoderConfig& config) {
   return name_of(mlp ? Role::gate : Role::q, config) == name_of(mlp ? Role::up : Role::k, config);
 }
 
+// Rows of latent attention. kv_b_proj has the unrotated part of a key and the value of each head.
+void set_latent(const FolderNames& folder, const DecoderConfig& c, DecoderRole role,
+                TensorPart& part) {
+  const int64_t plain = c.head_dim - c.rope_width, both = plain + c.value_dim;
+  if (role == Role::k_up) {
+    part.transposed = true;
+    part.stacked = c.num_heads;
+    part.columns = both;
+  } else if (role == Role::v_up) {
+    part.rows = c.num_heads * both;
+    part.run = c.value_dim;
+    part.step = both;
+    part.first_row = plain;
+  } else if (folder.pairs_rows && role != Role::q_down) {
+    part.unrotated = role == Role::kv_down ? c.latent : plain;
+    part.rotated = c.rope_width;
+    part.head = part.unrotated + part.rotated;
+  }
+}
+
+bool is_latent_matrix(DecoderRole role, const DecoderConfig& config) {
+  if (config.latent == 0) return false;
+  return role == Role::q || role == Role::q_up || role == Role::kv_down || role == Role::k_up ||
+         role == Role::v_up;
+}
+
+bool is_expert_bias(DecoderRole role) {
+  return role == Role::expert_gate_bias || role == Role::expert_up_bias ||
+         role == Role::expert_down_bias;
+}
+
+// The rows of the biases of all experts in [experts, rows of one], as those of the matrices.
+TensorPart expert_bias_tensor(const Param& param, const DecoderConfig& config, TensorPart part) {
+  const DecoderRole role = decoder_piece(param, config).role;
+  part.split = config.hidden_size;
+  if (role == Role::expert_down_bias) return part;
+  part.rows *= 2;
+  part.split = 2 * config.experts.inner;
+  part.run = folder_of(config).paired_gates ? 1 : config.experts.inner;
+  part.step = 2 * part.run;
+  part.first_row = role == Role::expert_up_bias ? part.run : 0;
+  return part;
+}
+
 }  // namespace
 
 TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
@@ -155,6 +207,11 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
     return part;
   }
   if (role == Role::choice_bias && folder.choice_bias_row) part.split = part.rows;
+  if (is_latent_matrix(role, config)) {
+    set_latent(folder, config, role, part);
+    return part;
+  }
+  if (is_expert_bias(role)) return expert_bias_tensor(param, config, std::move(part));
   if (is_fused(role, config)) set_fused(folder, config, piece.role, part);
   const bool norm = role == Role::q_norm || role == Role::k_norm;
   if (norm && folder.split_qk_norms) part.split = config.head_dim;

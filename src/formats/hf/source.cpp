@@ -10,6 +10,7 @@
 #include "formats/hf/config_notes.hpp"
 #include "formats/hf/encoder_names.hpp"
 #include "formats/hf/folder_check.hpp"
+#include "formats/hf/mxfp4.hpp"
 #include "formats/hf/names.hpp"
 #include "formats/hf/ternary.hpp"
 #include "io/files/file.hpp"
@@ -118,6 +119,12 @@ class HfSource : public ModelSource {
   Result<std::vector<const SafeTensor*>> tensors_of(const Param& param,
                                                     const TensorPart& part) const;
   bool is_ternary(const Param& param) const;
+  // Whether the tensor of a part is packed as MXFP4 (mxfp4.hpp).
+  bool is_mxfp4(const TensorPart& part) const {
+    return part.stacked > 0 && tensors_.find(cat(part.name, kMxfp4Blocks)) != nullptr &&
+           tensors_.find(part.name) == nullptr;
+  }
+  Result<SourceWeight> mxfp4_weight(const Param& param, const TensorPart& part) const;
   Status use(const Param& param, TensorUses& uses) const;
   Status check_tensors();
   const std::string& file_of(const SafeTensor& tensor) const {
@@ -217,6 +224,12 @@ bool HfSource::is_ternary(const Param& param) const {
 Status HfSource::use(const Param& param, TensorUses& uses) const {
   const TensorPart part = part_of(param);
   if (part.name.empty()) return {};
+  if (is_mxfp4(part)) {
+    for (const std::string_view end : {kMxfp4Blocks, kMxfp4Scales})
+      uses.emplace(cat(part.name, end), std::nullopt);
+    LOOM_TRY(weight(param));
+    return {};
+  }
   const bool ternary = is_ternary(param);
   const bool online = config.ternary_weights == TernaryWeights::online;
   if (!ternary || !online) LOOM_TRY(weight(param));  // weight() of the others would read all values
@@ -254,9 +267,32 @@ Status HfSource::check_tensors() {
   return {};
 }
 
+Result<SourceWeight> HfSource::mxfp4_weight(const Param& param, const TensorPart& part) const {
+  const SafeTensor* blocks = tensors_.find(cat(part.name, kMxfp4Blocks));
+  LOOM_ASSIGN(const SafeTensor* scales, find(cat(part.name, kMxfp4Scales), ""));
+  const int64_t cols = param.spec.shape[1];
+  LOOM_ASSIGN(
+      const Mxfp4Matrix matrix,
+      Mxfp4Matrix::open(*blocks, *scales, Shape{part.stacked, part.rows / part.stacked, cols},
+                        file_of(*blocks)));
+  SourceWeight weight;
+  weight.tensor = blocks->name;
+  weight.stored = DType::mxfp4;
+  weight.release = [this, blocks] { tensors_.release(*blocks); };
+  weight.rows = [matrix, part, cols](int64_t first, int64_t count, float* out) -> Status {
+    for (int64_t r = 0; r < count; ++r) matrix.row(part.row(first + r), out + r * cols);
+    return {};
+  };
+  weight.copy_row = [matrix, part](int64_t row, const R16& to, std::byte* out) {
+    return matrix.pack(part.row(row), to, row, out);
+  };
+  return weight;
+}
+
 Result<SourceWeight> HfSource::weight(const Param& param) const {
   const TensorPart part = part_of(param);
   if (part.name.empty()) return zeros();
+  if (is_mxfp4(part)) return mxfp4_weight(param, part);
   LOOM_ASSIGN(const std::vector<const SafeTensor*> tensors, tensors_of(param, part));
   const SafeTensor* tensor = tensors.front();
   SourceWeight weight;
