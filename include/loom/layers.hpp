@@ -255,6 +255,13 @@ struct LOOM_API MultiHeadAttention {
   std::string rope_short = "";
   // Longrope only: the same in longer contexts.
   std::string rope_long = "";
+  // Width of the latents of keys and values (DeepSeek-AI, 2024), whose last rope_width values of a
+  // head turn; 0 disables them; 0 to 65536.
+  int64_t latent = 0;
+  // Width of the latents of queries; 0 disables them; 0 to 65536.
+  int64_t latent_q = 0;
+  // Values per head of the latent form; 0 = head_dim; 0 to 65536.
+  int64_t value_dim = 0;
   operator Layer() const;
 };
 
@@ -276,11 +283,13 @@ struct LOOM_API SwiGlu {
 };
 
 // The scores of experts, from the logits of the router.
-enum class ExpertScore : uint8_t { softmax, sigmoid };
+enum class ExpertScore : uint8_t { softmax, sigmoid, sparsemixer };
 
 // The sum over the `chosen` best experts e of weight_e * down_e(f(gate_e(x)) * up_e(x)), over the
 // last extent (Shazeer et al., 2017). Only the chosen experts run. A router scores them: softmax or
-// sigmoid of a product with x. Equal scores prefer the lower index.
+// sigmoid of a product with x. Equal scores prefer the lower index. With sparsemixer two experts
+// run. The weight of each is its softmax over the experts near its logit: those below by at most 2
+// `jitter` of the larger magnitude (Liu et al., 2023).
 struct LOOM_API Experts {
   // Width of input and output; 1 to 16777216.
   int64_t width = 1;
@@ -292,7 +301,7 @@ struct LOOM_API Experts {
   int64_t chosen = 1;
   // Function applied to the gates.
   Activation activation = Activation::silu;
-  // Scores from the logits of the router: softmax or sigmoid.
+  // Scores from the logits of the router: softmax, sigmoid or sparsemixer.
   ExpertScore score = ExpertScore::softmax;
   // Divide the weights of the chosen experts by their sum.
   bool normalize = true;
@@ -314,6 +323,16 @@ struct LOOM_API Experts {
   int64_t shared_inner = 0;
   // Scale the shared expert by the sigmoid of a product with x.
   bool shared_gate = false;
+  // Upper limit of gates, and limit of the magnitude of ups; 0 disables it; 0 to 1000000.
+  double limit = 0;
+  // Factor of gates before the activation; the activation is divided by it; 0.001 to 1000.
+  double gate_scale = 1;
+  // Added to ups; -1000 to 1000.
+  double up_offset = 0;
+  // Multiply the input of an expert by its weight instead of the output; one expert is chosen.
+  bool scale_inputs = false;
+  // Of sparsemixer; 0 to 1.
+  double jitter = 0.01;
   operator Layer() const;
 };
 

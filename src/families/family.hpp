@@ -59,6 +59,12 @@ inline constexpr BiasRules kAllBiases = {{"", true}, {"", true}, {"", true}};
 // attention_bias for q, k, v and o; mlp_bias for the MLP.
 inline constexpr BiasRules kBothBiases = {.mlp = {"mlp_bias"}};
 
+// Defaults of the settings of latent attention.
+struct LatentRules {
+  int32_t latent = 512, latent_q = 1536;        // kv_lora_rank, q_lora_rank
+  int32_t plain = 128, rope = 64, value = 128;  // qk_nope_head_dim, qk_rope_head_dim, v_head_dim
+};
+
 // config.json: the settings that a class of `transformers` fixes, and its defaults. All other
 // settings are read from the file.
 struct ConfigRules {
@@ -66,7 +72,8 @@ struct ConfigRules {
   // every: all, or none; listed: all without layer_types; late: from max_window_layers on; nope:
   // those without rotary positions; odd: the first, the third, ...; early: the same, before
   // max_window_layers; pattern: all except each sliding_window_pattern-th; first: all except the
-  // first of each `pattern`; runs: those that attention_types calls local.
+  // first of each `pattern`; runs: those that attention_types calls local;
+  // typed: those of layer_types, none without it.
   enum class Sliding : uint8_t {
     never,
     every,
@@ -77,7 +84,8 @@ struct ConfigRules {
     early,
     pattern,
     first,
-    runs
+    runs,
+    typed
   };
   // Which layers have no rotary positions. listed: those of no_rope_layers; full: those without a
   // window; full_if_windows: the same if sliding_window is set.
@@ -85,15 +93,17 @@ struct ConfigRules {
 
   // The structure of a block.
   BiasRules bias = {};
-  bool head_bias = false;          // the head has a bias
-  bool layer_norms = false;        // LayerNorm instead of RMSNorm
-  bool norm_weights = true;        // of LayerNorm
-  bool norm_biases = true;         // of LayerNorm
-  bool unit_offset_norms = false;  // norms store w of (1 + w)
+  bool head_bias = false;               // the head has a bias
+  std::string_view head_bias_key = {};  // setting of that
+  bool layer_norms = false;             // LayerNorm instead of RMSNorm
+  bool norm_weights = true;             // of LayerNorm
+  bool norm_biases = true;              // of LayerNorm
+  bool unit_offset_norms = false;       // norms store w of (1 + w)
   bool qk_norm = false;
   std::string_view qk_norm_key = {};  // setting of that
   QkNormForm qk_norm_form = QkNormForm::rms;
   bool qk_norm_after_rope = false;
+  bool sinks = false;                    // attention has a learned score per head
   bool sub_norms = false;                // before the last projections of attention and MLP
   bool pre_norms = true;                 // before attention and MLP
   bool post_norms = false;               // after attention and MLP
@@ -110,6 +120,7 @@ struct ConfigRules {
   const ConfigKeys* keys = &kUsualKeys;
   std::span<const FixedSetting> fixed = {};
   std::span<const std::string_view> refused = {};  // settings that must be null or absent
+  const LatentRules* latent = nullptr;             // null: no latent attention
   bool plain_heads = false;                        // num_key_value_heads and head_dim are ignored
   bool square = false;                             // num_heads * head_dim must be hidden_size
   std::string_view multi_query_key = {};  // setting, true if absent: one head of keys and values
@@ -124,9 +135,10 @@ struct ConfigRules {
 
   // Positions.
   bool learned_positions = false;
-  bool partial_rotary = false;  // partial_rotary_factor is used
-  double rotary_part = 1;       // rotated part of a head, when absent
-  bool local_rope = false;      // sliding layers have their own rotary positions
+  bool partial_rotary = false;         // partial_rotary_factor is used
+  double rotary_part = 1;              // rotated part of a head, when absent
+  bool local_rope = false;             // sliding layers have their own rotary positions
+  std::string_view layer_thetas = {};  // list: the base of each layer; null or 0: no positions
   Nope nope = Nope::never;
   double rope_theta = 10000;   // when absent
   bool rope_required = false;  // without rope_parameters the class has a scaling of its own
@@ -164,10 +176,11 @@ struct ConfigRules {
   int32_t pad_token_id = -1;  // Loom has none; the writer disables one beyond the vocabulary
 };
 
-// The name of a part in folders, without ".weight" or ".bias".
+// The name of a part in folders, without ".weight" or ".bias". bare: the tensor has no such ending.
 struct PartName {
   DecoderRole role;
   std::string_view name;
+  bool bare = false;
 };
 
 // Hugging Face folders: the tensors of a class. Names that are absent here are those of Llama
@@ -185,9 +198,12 @@ struct FolderNames {
   std::span<const PartName> parallel_names = {};  // of parallel blocks with two norms
   // Rows of q and k have the two halves of each rotary pair side by side.
   bool pairs_rows = false;
-  bool split_qk_norms = false;   // weights of norms of q and k are [heads, head_dim]
-  bool transposed = false;       // matrices of blocks are [in, out]
-  int32_t unused_positions = 0;  // rows before that of the first position
+  bool split_qk_norms = false;      // weights of norms of q and k are [heads, head_dim]
+  bool transposed = false;          // matrices of blocks are [in, out]
+  bool transposed_experts = false;  // tensors of all experts are [experts, in, out]
+  bool paired_gates = false;        // their rows of gate and up alternate
+  bool choice_bias_row = false;     // the choice bias is [1, experts]
+  int32_t unused_positions = 0;     // rows before that of the first position
 };
 
 // GGUF files: the graph of llama.cpp.

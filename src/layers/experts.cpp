@@ -4,6 +4,10 @@
 //   s = softmax(Wr x + br) or sigmoid(Wr x + br)
 //   w = s of the chosen experts, divided by their sum if they are normalized, times the scale
 //   y = sum of w_e (Wd_e (act(Wg_e x + bg_e) * (Wu_e x + bu_e)) + bd_e) over the chosen experts
+// limit, gate_scale t and up_offset o give act(t g) / t * (u + o) with limited g and u (gpt-oss).
+// sparsemixer (Liu et al., "Sparse backpropagation for MoE training", 2023) has two experts with
+//   w = 1 / sum of exp(l_j - l) over the j with (l - l_j) / max(|l_j|, l) <= 2 jitter,
+// the second without the first. The limits of these sums have no gradient.
 // The experts with the largest s + choice_bias are chosen. The sum has them in this order, then the
 // shared expert.
 // expert_gate, expert_up [experts inner, width] and expert_down [experts width, inner] have the
@@ -87,9 +91,15 @@ Status check_groups(const LayerConfig& c) {
 
 Status check_score(const LayerConfig& c) {
   const std::string_view score = c.text(kScore);
-  if (score == "softmax" || score == "sigmoid") return {};
-  return invalid(
-      cat("Experts: unknown score '", printable(score), "'; known are softmax, sigmoid"));
+  if (score == "sparsemixer" && c.integer(kChosen) != 2)
+    return invalid(cat("Experts: sparsemixer chooses 2 experts, not ", c.integer(kChosen)));
+  if (c.flag(kScaleInputs) && c.integer(kChosen) != 1) {
+    return invalid(
+        cat("Experts: scale_inputs needs one chosen expert, there are ", c.integer(kChosen)));
+  }
+  if (score == "softmax" || score == "sigmoid" || score == "sparsemixer") return {};
+  return invalid(cat("Experts: unknown score '", printable(score),
+                     "'; known are softmax, sigmoid, sparsemixer"));
 }
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
@@ -131,29 +141,101 @@ struct Mixture {
     LOOM_TRY(call.ops().gather_rows({table, ids, y}));
     return y;
   }
-  Result<Tensor> gated(const Tensor& gate, const Tensor& up) const {
-    LOOM_ASSIGN(const Tensor y, call.like(gate));
-    LOOM_TRY(call.ops().gated({gate, up, y, activation}));
+  Result<Tensor> unary(const Tensor& a, UnaryKind kind) const {
+    LOOM_ASSIGN(const Tensor y, call.like(a));
+    LOOM_TRY(call.ops().unary({a, y, kind}));
     return y;
   }
+  // a op a number.
+  Result<Tensor> with(const Tensor& a, double number, BinaryKind kind) const {
+    LOOM_ASSIGN(const Tensor b, call.constant(static_cast<float>(number)));
+    return binary(a, b, kind);
+  }
 
+  Result<Tensor> gated(Tensor gate, Tensor up) const;
   Result<Tensor> scores() const;
+  Result<Tensor> near_share(const Tensor& logits, const Tensor& own, const Tensor& first) const;
+  Result<Tensor> sparsemixer(const Tensor& logits, const Tensor& own) const;
   Result<Tensor> weights();
   Result<Tensor> expert_product(const Tensor& a, int weight, int bias, int64_t width) const;
-  Result<Tensor> outputs() const;
+  Result<Tensor> outputs(const Tensor& from) const;
   Result<Tensor> shared() const;
   Status sum(const Tensor& parts, const Tensor& y) const;
 };
 
-// [R, experts].
+Result<Tensor> Mixture::gated(Tensor gate, Tensor up) const {
+  const double limit = c.real(kLimit), scale = c.real(kGateScale);
+  if (limit > 0) {
+    LOOM_ASSIGN(gate, with(gate, limit, BinaryKind::min));
+    LOOM_ASSIGN(up, with(up, limit, BinaryKind::min));
+    LOOM_ASSIGN(up, with(up, -limit, BinaryKind::max));
+  }
+  if (c.real(kUpOffset) != 0) {
+    LOOM_ASSIGN(up, with(up, c.real(kUpOffset), BinaryKind::add));
+  }
+  if (scale != 1) {
+    LOOM_ASSIGN(gate, with(gate, scale, BinaryKind::mul));
+    LOOM_ASSIGN(up, with(up, 1 / scale, BinaryKind::mul));
+  }
+  LOOM_ASSIGN(const Tensor y, call.like(gate));
+  LOOM_TRY(call.ops().gated({gate, up, y, activation}));
+  return y;
+}
+
+// [R, experts]; of sparsemixer the logits.
 Result<Tensor> Mixture::scores() const {
   LOOM_ASSIGN(const Tensor logits, product(x, at.router, at.router_bias));
+  if (c.text(kScore) == "sparsemixer") return logits;
   LOOM_ASSIGN(const Tensor y, call.like(logits));
   if (c.text(kScore) == "sigmoid") {
     LOOM_TRY(call.ops().unary({logits, y, UnaryKind::sigmoid}));
   } else {
     LOOM_TRY(call.ops().softmax({logits, y}));
   }
+  return y;
+}
+
+// [R, 1]: the softmax of the logits `own` [R, 1] over the experts near them. first: the logits of
+// an expert that does not count, or empty.
+Result<Tensor> Mixture::near_share(const Tensor& logits, const Tensor& own,
+                                   const Tensor& first) const {
+  LOOM_ASSIGN(const Tensor above, binary(logits, own, BinaryKind::sub));
+  LOOM_ASSIGN(const Tensor sizes, unary(logits, UnaryKind::abs));
+  LOOM_ASSIGN(const Tensor larger, binary(sizes, own, BinaryKind::max));
+  LOOM_ASSIGN(const Tensor ratio, binary(above, larger, BinaryKind::div));
+  LOOM_ASSIGN(const Tensor slack, with(ratio, 2 * c.real(kJitter), BinaryKind::add));
+  LOOM_ASSIGN(Tensor counted, unary(slack, UnaryKind::step));
+  if (!first.empty()) {
+    LOOM_ASSIGN(const Tensor below, unary(above, UnaryKind::neg));
+    LOOM_ASSIGN(const Tensor eligible, unary(below, UnaryKind::step));
+    LOOM_ASSIGN(counted, binary(counted, eligible, BinaryKind::mul));
+  }
+  LOOM_ASSIGN(const Tensor capped, with(above, 0, BinaryKind::min));
+  LOOM_ASSIGN(const Tensor powers, unary(capped, UnaryKind::exp));
+  LOOM_ASSIGN(const Tensor terms, binary(powers, counted, BinaryKind::mul));
+  LOOM_ASSIGN(const Tensor sums, call.tensor(Shape{rows}));
+  LOOM_TRY(call.ops().reduce({terms, sums, ReduceKind::sum}));
+  Tensor total = as_matrix(sums, rows, 1);
+  if (!first.empty()) {  // the first counted if both are equal
+    LOOM_ASSIGN(const Tensor between, binary(own, first, BinaryKind::sub));
+    LOOM_ASSIGN(const Tensor equal, unary(between, UnaryKind::step));
+    LOOM_ASSIGN(total, binary(total, equal, BinaryKind::sub));
+  }
+  return unary(total, UnaryKind::reciprocal);
+}
+
+// [R, 2], from the logits of the chosen experts [R, 2].
+Result<Tensor> Mixture::sparsemixer(const Tensor& logits, const Tensor& own) const {
+  Tensor columns[2];
+  for (int64_t k = 0; k < 2; ++k) {
+    LOOM_ASSIGN(columns[k], call.tensor(Shape{rows, 1}));
+    LOOM_TRY(call.ops().unary({slice_cols(own, k, 1), columns[k]}));
+  }
+  LOOM_ASSIGN(const Tensor y, call.tensor(Shape{rows, 2}));
+  LOOM_ASSIGN(const Tensor best, near_share(logits, columns[0], {}));
+  LOOM_TRY(call.ops().unary({best, slice_cols(y, 0, 1)}));
+  LOOM_ASSIGN(const Tensor second, near_share(logits, columns[1], columns[0]));
+  LOOM_TRY(call.ops().unary({second, slice_cols(y, 1, 1)}));
   return y;
 }
 
@@ -177,6 +259,10 @@ Result<Tensor> Mixture::weights() {
   slots.shape = Shape{pairs};
   slots.row_stride = pairs;
   LOOM_ASSIGN(Tensor w, gathered(as_matrix(all, rows * experts, 1), slots));
+  if (c.text(kScore) == "sparsemixer") {
+    LOOM_ASSIGN(const Tensor shares, sparsemixer(all, as_matrix(w, rows, chosen)));
+    w = as_matrix(shares, pairs, 1);
+  }
   if (c.flag(kNormalize)) {
     const Tensor by_row = as_matrix(w, rows, chosen);
     LOOM_ASSIGN(const Tensor sums, call.tensor(Shape{rows}));
@@ -187,9 +273,7 @@ Result<Tensor> Mixture::weights() {
     LOOM_ASSIGN(const Tensor shares, binary(by_row, safe, BinaryKind::div));
     w = as_matrix(shares, pairs, 1);
   }
-  if (c.real(kScale) == 1.0) return w;
-  LOOM_ASSIGN(const Tensor scale, call.constant(static_cast<float>(c.real(kScale))));
-  return binary(w, scale, BinaryKind::mul);
+  return c.real(kScale) == 1.0 ? Result<Tensor>(w) : with(w, c.real(kScale), BinaryKind::mul);
 }
 
 // a [P, in], by expert, with the matrices of each row's expert. width: rows of one matrix.
@@ -202,10 +286,10 @@ Result<Tensor> Mixture::expert_product(const Tensor& a, int weight, int bias, in
   return binary(y, biases, BinaryKind::add);
 }
 
-// The outputs of the experts, [P, width], by row and choice.
-Result<Tensor> Mixture::outputs() const {
+// The outputs of the experts, [P, width], by row and choice. from: their inputs [R, width].
+Result<Tensor> Mixture::outputs(const Tensor& from) const {
   const int64_t inner = c.integer(kInner);
-  LOOM_ASSIGN(const Tensor inputs, gathered(x, row_of));
+  LOOM_ASSIGN(const Tensor inputs, gathered(from, row_of));
   LOOM_ASSIGN(const Tensor gate, expert_product(inputs, at.gate, at.gate_bias, inner));
   LOOM_ASSIGN(const Tensor up, expert_product(inputs, at.up, at.up_bias, inner));
   LOOM_ASSIGN(const Tensor mixed, gated(gate, up));
@@ -220,8 +304,7 @@ Result<Tensor> Mixture::shared() const {
   LOOM_ASSIGN(const Tensor y, product(mixed, at.shared_down));
   if (at.shared_router < 0) return y;
   LOOM_ASSIGN(const Tensor logit, product(x, at.shared_router));
-  LOOM_ASSIGN(const Tensor share, call.like(logit));
-  LOOM_TRY(call.ops().unary({logit, share, UnaryKind::sigmoid}));
+  LOOM_ASSIGN(const Tensor share, unary(logit, UnaryKind::sigmoid));
   return binary(y, share, BinaryKind::mul);
 }
 
@@ -259,8 +342,15 @@ Result<Tensor> forward(ForwardCall& call) {
             rows,
             rows * c.integer(kChosen)};
   LOOM_ASSIGN(const Tensor weights, m.weights());
-  LOOM_ASSIGN(const Tensor outputs, m.outputs());
-  LOOM_ASSIGN(const Tensor parts, m.binary(outputs, weights, BinaryKind::mul));
+  const bool before = c.flag(kScaleInputs);
+  Tensor inputs = m.x;
+  if (before) {
+    LOOM_ASSIGN(inputs, m.binary(inputs, weights, BinaryKind::mul));
+  }
+  LOOM_ASSIGN(Tensor parts, m.outputs(inputs));
+  if (!before) {
+    LOOM_ASSIGN(parts, m.binary(parts, weights, BinaryKind::mul));
+  }
   LOOM_ASSIGN(const Tensor y, call.like(x));
   LOOM_TRY(m.sum(parts, as_matrix(y, rows, c.integer(kWidth))));
   return y;

@@ -7,6 +7,7 @@
 #include "layers/core/field_tables.hpp"
 #include "layers/core/forward_call.hpp"
 #include "layers/core/layer.hpp"
+#include "layers/latent_attention.hpp"
 #include "ops/recording/pages.hpp"
 
 namespace loom::core {
@@ -63,6 +64,7 @@ void norm_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
 }
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
+  if (is_latent(c)) return latent_params(c, out);
   const int64_t width = c.integer(kWidth), q = q_width(c), kv = kv_width(c);
   out.push_back(product_weight("q", Shape{q, width}));
   out.push_back(product_weight("k", Shape{kv, width}));
@@ -87,6 +89,7 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
     return invalid(cat("MultiHeadAttention: kv_heads ", c.integer(kKvHeads), " must divide heads ",
                        c.integer(kHeads)));
   }
+  if (is_latent(c)) LOOM_TRY(check_latent(c));
   if (c.integer(kRopeWidth) > c.integer(kHeadDim)) {
     return invalid(cat("MultiHeadAttention: rope_width ", c.integer(kRopeWidth),
                        " must not be above head_dim ", c.integer(kHeadDim)));
@@ -160,23 +163,6 @@ Result<Tensor> normed(ForwardCall& call, const Tensor& t, const Extras& e, int w
   return n.y;
 }
 
-Result<Tensor> rotated(ForwardCall& call, const Tensor& t) {
-  const LayerConfig& c = call.config();
-  RopeArgs r;
-  r.x = t;
-  LOOM_ASSIGN(r.y, call.like(t));
-  const PositionTable& angles = call.position_table();
-  r.cos = angles.cos;
-  r.sin = angles.sin;
-  r.heads = t.cols() / c.integer(kHeadDim);
-  r.first = call.first();
-  r.row_positions = call.row_positions();
-  r.length = r.row_positions.empty() ? t.rows() / call.sequences() : 0;
-  r.rotary_dim = c.integer(kRopeWidth);
-  LOOM_TRY(call.ops().rope(r));
-  return r.y;
-}
-
 // q or k in the form that the scores take.
 Result<Tensor> prepared(ForwardCall& call, const Tensor& t, const Extras& e, int which) {
   const LayerConfig& c = call.config();
@@ -186,7 +172,7 @@ Result<Tensor> prepared(ForwardCall& call, const Tensor& t, const Extras& e, int
     LOOM_ASSIGN(out, normed(call, out, e, which));
   }
   if (c.flag(kRope)) {
-    LOOM_ASSIGN(out, rotated(call, out));
+    LOOM_ASSIGN(out, rotated(call, out, c.integer(kHeadDim), c.integer(kRopeWidth)));
   }
   if (c.flag(kQkNorm) && last) {
     LOOM_ASSIGN(out, normed(call, out, e, which));
@@ -214,7 +200,7 @@ Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
   a.mask = call.mask();
   a.sequences = call.sequences();
   a.heads = c.integer(kHeads);
-  a.kv_heads = c.integer(kKvHeads);
+  a.kv_heads = is_latent(c) ? 1 : c.integer(kKvHeads);
   a.window = c.integer(kWindow);
   a.scale = score_scale(c);
   a.causal = c.flag(kCausal);
@@ -272,7 +258,18 @@ Result<Tensor> sub_normed(ForwardCall& call, const Tensor& mixed, const Tensor& 
   return n.y;
 }
 
+Result<Tensor> latent_forward(ForwardCall& call) {
+  const LayerConfig& c = call.config();
+  LOOM_ASSIGN(const LatentOperands from, latent_operands(call));
+  Projections p{from.q, from.k, from.v, {}};
+  if (c.flag(kSinks)) p.sinks = call.param(c.integer(kLatentQ) > 0 ? 8 : 6);
+  LOOM_ASSIGN(const Tensor mixed, call.like(p.q));
+  LOOM_TRY(call.stateful() ? attend_cached(call, p, mixed) : attend(call, p, mixed));
+  return latent_output(call, from, mixed);
+}
+
 Result<Tensor> forward(ForwardCall& call) {
+  if (is_latent(call.config())) return latent_forward(call);
   const LayerConfig& c = call.config();
   const int64_t rows = call.x().rows();
   const Extras e = extras_of(call);
@@ -298,6 +295,7 @@ Result<Tensor> forward(ForwardCall& call) {
 }
 
 StateSpec state(const LayerConfig& c) {
+  if (is_latent(c)) return {1, latent_key_width(c), 0};
   return {c.integer(kKvHeads), c.integer(kHeadDim), 0};
 }
 

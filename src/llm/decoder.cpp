@@ -29,6 +29,9 @@ std::string factor_list(const std::vector<double>& factors) {
   return text;
 }
 
+// The eps of the norms of latents. Classes of transformers ignore their setting there.
+constexpr double kLatentEps = 1e-6;
+
 Result<LayerConfig> norm_layer(const DecoderConfig& c) {
   if (!c.layer_norms)
     return make_layer(LayerKind::rms_norm, {{"width", c.hidden_size}, {"eps", c.rms_norm_eps}});
@@ -49,7 +52,7 @@ Result<LayerConfig> attention_layer(const DecoderConfig& c, const DecoderLayer& 
        {"bias", c.attention_bias},
        {"out_bias", c.attention_out_bias},
        {"qk_norm", c.qk_norm},
-       {"qk_norm_eps", c.rms_norm_eps},
+       {"qk_norm_eps", c.latent > 0 ? kLatentEps : c.rms_norm_eps},
        {"sub_norm", c.sub_norms},
        {"sub_norm_eps", c.rms_norm_eps},
        {"scale", c.attention_scale},
@@ -74,7 +77,10 @@ Result<LayerConfig> attention_layer(const DecoderConfig& c, const DecoderLayer& 
        {"rope_beta_slow", c.rope_beta_slow},
        {"rope_truncate", c.rope_truncate},
        {"rope_short", local ? "" : factor_list(c.rope_short)},
-       {"rope_long", local ? "" : factor_list(c.rope_long)}});
+       {"rope_long", local ? "" : factor_list(c.rope_long)},
+       {"latent", c.latent},
+       {"latent_q", c.latent_q},
+       {"value_dim", c.value_dim}});
 }
 
 Result<LayerConfig> mlp_layer(const DecoderConfig& c) {
@@ -88,19 +94,28 @@ Result<LayerConfig> mlp_layer(const DecoderConfig& c) {
 
 Result<LayerConfig> experts_layer(const DecoderConfig& c) {
   const DecoderExperts& e = c.experts;
-  return make_layer(LayerKind::experts, {{"width", c.hidden_size},
-                                         {"inner", e.inner},
-                                         {"experts", e.count},
-                                         {"chosen", e.chosen},
-                                         {"activation", hidden_activation(c.hidden_act)},
-                                         {"score", e.sigmoid ? "sigmoid" : "softmax"},
-                                         {"normalize", e.normalize},
-                                         {"scale", e.scale},
-                                         {"choice_bias", e.choice_bias},
-                                         {"groups", e.groups},
-                                         {"chosen_groups", e.chosen_groups},
-                                         {"shared_inner", e.shared_inner},
-                                         {"shared_gate", e.shared_gate}});
+  return make_layer(LayerKind::experts,
+                    {{"width", c.hidden_size},
+                     {"inner", e.inner},
+                     {"experts", e.count},
+                     {"chosen", e.chosen},
+                     {"activation", hidden_activation(c.hidden_act)},
+                     {"score", std::string(kRouterScores[static_cast<size_t>(e.score)])},
+                     {"normalize", e.normalize},
+                     {"scale", e.scale},
+                     {"choice_bias", e.choice_bias},
+                     {"groups", e.groups},
+                     {"chosen_groups", e.chosen_groups},
+                     {"shared_inner", e.shared_inner},
+                     {"shared_gate", e.shared_gate},
+                     {"bias", e.bias},
+                     {"group_best", e.group_best},
+                     {"router_bias", e.router_bias},
+                     {"scale_inputs", e.scale_inputs},
+                     {"limit", e.limit},
+                     {"gate_scale", e.gate_scale},
+                     {"up_offset", e.up_offset},
+                     {"jitter", e.jitter}});
 }
 
 // The two projections of an MLP without a gate.

@@ -14,18 +14,28 @@ enum class RopeKind : uint8_t { none, standard, linear, llama3, yarn, dynamic, l
 inline constexpr std::string_view kRopeKinds[] = {"default", "default", "linear",  "llama3",
                                                   "yarn",    "dynamic", "longrope"};
 
+// The scores of experts from the logits of the router (Experts in include/loom/layers.hpp).
+enum class RouterScore : uint8_t { softmax, sigmoid, sparsemixer };
+inline constexpr std::string_view kRouterScores[] = {"softmax", "sigmoid", "sparsemixer"};
+
 // The experts in place of an MLP: the layer Experts (docs/decisions/0116).
 struct DecoderExperts {
   int64_t count = 0;  // 0 means an MLP
   int64_t chosen = 0;
   int64_t inner = 0;
-  bool sigmoid = false;      // scores of the router are sigmoids, else a softmax
+  RouterScore score = RouterScore::softmax;
   bool choice_bias = false;  // is added to the scores for the choice alone
   bool normalize = true;     // weights of the chosen experts sum up to 1
   double scale = 1.0;        // of the weights
   int64_t groups = 1, chosen_groups = 1;
+  int64_t group_best = 2;    // best scores of a group whose sum ranks it
   int64_t shared_inner = 0;  // of an expert that always runs; 0 means none
   bool shared_gate = false;  // a gate scales that expert
+  bool bias = false;         // of the three products of each expert
+  bool router_bias = false;
+  bool scale_inputs = false;                        // the weight of an expert multiplies its input
+  double limit = 0, gate_scale = 1, up_offset = 0;  // of gates and ups, as in the layer
+  double jitter = 0.01;                             // of sparsemixer
   bool operator==(const DecoderExperts&) const = default;
 };
 
@@ -109,6 +119,9 @@ struct DecoderConfig {
   double alibi = 0.0;        // exponent of the smallest ALiBi slope, 8 in the paper; 0 means none
   double alibi_scale = 1.0;  // factor of the slopes
   bool sinks = false;        // a learned score per head, without a value
+  // The latent form (latent_attention.hpp): widths of the latents of keys with values, and of
+  // queries, and the values per head. Heads have rope_width rotated values after the others.
+  int64_t latent = 0, latent_q = 0, value_dim = 0;
   // How a Hugging Face folder holds the weights; other files set none of these.
   bool unit_offset_norms = false;  // norms are stored as w of (1 + w) (Gemma)
   TernaryWeights ternary_weights = TernaryWeights::none;

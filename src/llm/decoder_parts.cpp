@@ -14,7 +14,10 @@ Shape tensor_shape(const TensorPart& part, const Shape& param) {
   if (param.rank() < 2 && part.split > 0) return Shape{part.rows / part.split, part.split};
   if (param.rank() < 2) return Shape{part.rows};
   const int64_t cols = param[1];
-  if (part.stacked > 0) return Shape{part.stacked, part.rows / part.stacked, cols};
+  const int64_t rows = part.stacked > 0 ? part.rows / part.stacked : part.rows;
+  if (part.columns > 0) return Shape{part.stacked * part.columns, rows};
+  if (part.stacked > 0)
+    return part.transposed ? Shape{part.stacked, cols, rows} : Shape{part.stacked, rows, cols};
   return part.transposed ? Shape{cols, part.rows} : Shape{part.rows, cols};
 }
 
@@ -25,6 +28,9 @@ FusedRows fused_rows(DecoderRole role, const DecoderConfig& config) {
   if (role == q || role == q_bias) return {0, rows_q + 2 * rows_kv};
   if (role == k || role == k_bias) return {rows_q, rows_q + 2 * rows_kv};
   if (role == v || role == v_bias) return {rows_q + rows_kv, rows_q + 2 * rows_kv};
+  const int64_t shared = config.experts.shared_inner;
+  if (role == shared_gate) return {0, 2 * shared};
+  if (role == shared_up) return {shared, 2 * shared};
   if (!config.gated_mlp) return {};
   if (role == gate || role == gate_bias) return {0, 2 * config.intermediate_size};
   if (role == up || role == up_bias)

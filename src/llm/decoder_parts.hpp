@@ -16,19 +16,28 @@ struct TensorPart {
   int64_t rows = 0;       // of the whole tensor
   // Rows of the parameter are in runs of `run`, `step` rows apart; 0 means one run.
   int64_t run = 0, step = 0;
-  bool transposed = false;  // the tensor is [cols, rows]
+  bool transposed = false;  // the tensor is [cols, rows], or [stacked, cols, rows / stacked]
   // > 0: the first `rotated` of each `head` rows have the two halves of rotary pairs side by side.
-  int64_t head = 0, rotated = 0;
+  // `unrotated` other rows are before those.
+  int64_t head = 0, rotated = 0, unrotated = 0;
   // Above 0: the parameter is this many tensors of `rows` rows. The number of a tensor replaces
   // kNumberMark in the name.
   int64_t tensors = 0;
   // Above 0: the tensor has a first axis of this extent, which divides `rows`.
   int64_t stacked = 0;
+  // Above 0: the first two axes of a stacked and transposed tensor are one. Each matrix has so many
+  // columns there; the parameter has the first of them.
+  int64_t columns = 0;
 
   int64_t split = 0;  // > 0: the vector is stored as [rows / split, split]
 
   // Whether rows of the parameter are not next to each other.
   bool scattered() const { return run > 0 || head > 0; }
+  // The index of a value in a transposed tensor, from its row and column.
+  int64_t transposed_index(int64_t row, int64_t col, int64_t cols) const {
+    const int64_t extent = stacked > 0 ? rows / stacked : rows;
+    return (row / extent * (columns > 0 ? columns : cols) + col) * extent + row % extent;
+  }
   // The tensor row with row `row` of the parameter.
   int64_t row(int64_t row) const {
     if (head > 0) row += paired(row % head) - row % head;
@@ -37,8 +46,9 @@ struct TensorPart {
 
  private:
   int64_t paired(int64_t row) const {
-    const int64_t half = rotated / 2;
-    return row >= rotated ? row : row < half ? 2 * row : 2 * (row - half) + 1;
+    const int64_t half = rotated / 2, at = row - unrotated;
+    if (at < 0 || at >= rotated) return row;
+    return unrotated + (at < half ? 2 * at : 2 * (at - half) + 1);
   }
 };
 

@@ -52,8 +52,20 @@ enum class DecoderRole : uint8_t {
   shared_up,
   shared_down,
   shared_router,
+  router_bias,
+  expert_gate_bias,
+  expert_up_bias,
+  expert_down_bias,
+  // Roles of latent attention.
+  q_down,
+  q_down_norm,
+  q_up,
+  kv_down,
+  kv_down_norm,
+  k_up,
+  v_up,
 };
-inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::shared_router) + 1;
+inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::v_up) + 1;
 
 // The weight and the bias of a part of an encoder are two consecutive roles.
 enum class EncoderRole : uint8_t {

@@ -31,6 +31,10 @@ std::string small_config(const DecoderFamily& family) {
                          family.model_type, "\"");
   for (const auto& [key, value] : sizes)
     if (!key.empty()) text += cat(", \"", key, "\": ", value);
+  if (family.experts != nullptr && family.experts->count_default == 0)
+    text += cat(", \"", family.experts->count, "\": 4");
+  if (family.experts != nullptr && family.experts->chosen_default == 0)
+    text += cat(", \"", family.experts->chosen, "\": 2");
   if (family.config.rope_required) text += R"(, "rope_parameters": {"rope_type": "default"})";
   if (family.config.sliding == ConfigRules::Sliding::runs)
     text += R"(, "attention_types": [[["global", "local"], 2]])";

@@ -50,6 +50,80 @@ TEST(ConfigExperts, LeaveLayersToAnMlp) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(config->has_experts(i), experts[i]) << i;
 }
 
+TEST(ConfigExperts, OfEachClassLeaveTheLayersThatItNamesToAnMlp) {
+  const struct {
+    const char *hf_class, *type;
+    test::ConfigChanges changes;
+    std::vector<bool> experts;
+  } rows[] = {{"Glm4MoeForCausalLM", "glm4_moe", {}, {false, true, true, true}},
+              {"Glm4MoeForCausalLM", "glm4_moe", {{"first_k_dense_replace", "3"}}, {0, 0, 0, 1}},
+              {"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", {}, {false, true, true, true}},
+              {"Ernie4_5_MoeForCausalLM",
+               "ernie4_5_moe",
+               {{"moe_layer_start_index", "0"}, {"moe_layer_end_index", "1"}},
+               {true, true, false, false}},
+              {"HYV3ForCausalLM",
+               "hy_v3",
+               {{"mlp_layer_types", R"(["sparse", "dense", "sparse", "dense"])"}},
+               {true, false, true, false}},
+              {"GraniteMoeForCausalLM", "granitemoe", {}, {true, true, true, true}}};
+  for (const auto& row : rows) {
+    const auto config = read(row.hf_class, row.type, row.changes);
+    ASSERT_TRUE(config.ok()) << config.error().str();
+    for (int64_t i = 0; i < 4; ++i)
+      EXPECT_EQ(config->has_experts(i), row.experts[static_cast<size_t>(i)]) << row.type << i;
+  }
+}
+
+// One shared expert without a setting, several of one size, and none.
+TEST(ConfigExperts, ShareAsManyAsTheirClassSays) {
+  const struct {
+    const char *hf_class, *type;
+    test::ConfigChanges changes;
+    int64_t inner;
+  } rows[] = {{"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", {}, 128},
+              {"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", {{"moe_intermediate_size", "10"}}, 20},
+              {"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", {{"moe_num_shared_experts", "0"}}, 0},
+              {"GraniteMoeSharedForCausalLM", "granitemoeshared", {}, 0},
+              {"GraniteMoeSharedForCausalLM",
+               "granitemoeshared",
+               {{"shared_intermediate_size", "12"}},
+               12}};
+  for (const auto& row : rows) {
+    const auto config = read(row.hf_class, row.type, row.changes);
+    ASSERT_TRUE(config.ok()) << config.error().str();
+    EXPECT_EQ(config->experts.shared_inner, row.inner) << row.type;
+  }
+}
+
+TEST(ConfigExperts, OfSomeClassesAreRefusedByField) {
+  const struct {
+    const char *hf_class, *type;
+    test::ConfigChanges changes;
+    const char* message;
+  } rows[] = {{"HYV3ForCausalLM",
+               "hy_v3",
+               {{"mlp_layer_types", R"(["sparse"])"}},
+               "mlp_layer_types: expected a list of 4 names"},
+              {"HYV3ForCausalLM",
+               "hy_v3",
+               {{"mlp_layer_types", R"(["sparse", "mixed", "dense", "dense"])"}},
+               "mlp_layer_types: \"mixed\" is not supported; dense and sparse are"},
+              {"Ernie4_5_MoeForCausalLM",
+               "ernie4_5_moe",
+               {{"use_bias", "true"}},
+               "use_bias: true is not supported"},
+              {"GraniteMoeSWAForCausalLM",
+               "granitemoe_swa",
+               {{"layer_rope_theta", "[1e4, 0, 5, 0.5]"}},
+               "layer_rope_theta: expected bases of positions, found 0.5"}};
+  for (const auto& row : rows) {
+    const auto config = read(row.hf_class, row.type, row.changes);
+    ASSERT_FALSE(config.ok()) << row.message;
+    EXPECT_EQ(config.error().message, row.message);
+  }
+}
+
 TEST(ConfigExperts, AreRefusedByField) {
   const struct {
     test::ConfigChanges changes;

@@ -15,8 +15,8 @@ struct Form {
   int64_t width = 12, inner = 16, experts = 6, chosen = 2, shared = 0, groups = 1;
   int64_t chosen_groups = 1, group_best = 2;
   bool sigmoid = false, normalize = true, bias = false, router_bias = false, choice_bias = false;
-  bool shared_gate = false, relu = false;
-  double scale = 1;
+  bool shared_gate = false, relu = false, mixer = false, scale_inputs = false;
+  double scale = 1, limit = 0, gate_scale = 1, up_offset = 0, jitter = 0.01;
 
   LayerConfig config() const {
     return layer(LayerKind::experts, {{"width", width},
@@ -24,7 +24,9 @@ struct Form {
                                       {"experts", experts},
                                       {"chosen", chosen},
                                       {"activation", relu ? "relu" : "silu"},
-                                      {"score", sigmoid ? "sigmoid" : "softmax"},
+                                      {"score", mixer     ? "sparsemixer"
+                                                : sigmoid ? "sigmoid"
+                                                          : "softmax"},
                                       {"normalize", normalize},
                                       {"scale", scale},
                                       {"bias", bias},
@@ -34,7 +36,12 @@ struct Form {
                                       {"chosen_groups", chosen_groups},
                                       {"group_best", group_best},
                                       {"shared_inner", shared},
-                                      {"shared_gate", shared_gate}});
+                                      {"shared_gate", shared_gate},
+                                      {"limit", limit},
+                                      {"gate_scale", gate_scale},
+                                      {"up_offset", up_offset},
+                                      {"scale_inputs", scale_inputs},
+                                      {"jitter", jitter}});
   }
 };
 
@@ -52,6 +59,19 @@ const Form kForms[] = {
     {.name = "two of three groups", .groups = 3, .chosen_groups = 2, .sigmoid = true},
     {.name = "a group of the best", .groups = 3, .chosen_groups = 1, .group_best = 1},
     {.name = "more experts than rows", .experts = 40, .chosen = 3},
+    {.name = "limited gates and offset ups",
+     .shared = 7,
+     .limit = 0.2,
+     .gate_scale = 1.702,
+     .up_offset = 1},
+    {.name = "scaled inputs",
+     .chosen = 1,
+     .shared = 7,
+     .sigmoid = true,
+     .normalize = false,
+     .scale_inputs = true},
+    {.name = "sparsemixer", .normalize = false, .mixer = true, .jitter = 0.3},
+    {.name = "sparsemixer of near experts", .normalize = false, .mixer = true},
 };
 
 double sigmoid(double x) {
@@ -66,15 +86,22 @@ Values rows_of(const Values& m, int64_t first, int64_t count, int64_t cols) {
 Values mlp(const Form& f, const Values& x, const Values& gate, const Values& up, const Values& down,
            const Values& gate_bias, const Values& up_bias, const Values& down_bias) {
   Values g = linear(x, gate, gate_bias, x.size());
-  const Values u = linear(x, up, up_bias, x.size());
-  for (size_t i = 0; i < g.size(); ++i)
-    g[i] = (f.relu ? std::max(g[i], 0.0) : g[i] * sigmoid(g[i])) * u[i];
+  Values u = linear(x, up, up_bias, x.size());
+  for (size_t i = 0; i < g.size(); ++i) {
+    if (f.limit > 0) {
+      g[i] = std::min(g[i], f.limit);
+      u[i] = std::clamp(u[i], -f.limit, f.limit);
+    }
+    g[i] =
+        (f.relu ? std::max(g[i], 0.0) : g[i] * sigmoid(f.gate_scale * g[i])) * (u[i] + f.up_offset);
+  }
   return linear(g, down, down_bias, g.size());
 }
 
 Values scores_of(const Form& f, const LayerRig& rig, const Values& x) {
   Values s = linear(x, rig.weight("router"), f.router_bias ? rig.weight("router_bias") : Values{},
                     x.size());
+  if (f.mixer) return s;
   if (f.sigmoid) {
     for (double& v : s) v = sigmoid(v);
     return s;
@@ -110,14 +137,31 @@ std::vector<size_t> chosen_of(const Form& f, const Values& ranked) {
   return experts;
 }
 
+// The weights of the two chosen experts of sparsemixer: the second ignores the first.
+Values mixed(const Form& f, const Values& logits, const std::vector<size_t>& chosen) {
+  Values weights(logits.size());
+  for (size_t k = 0; k < 2; ++k) {
+    const double own = logits[chosen[k]];
+    double sum = 0;
+    for (size_t j = 0; j < logits.size(); ++j) {
+      if (k == 1 && j == chosen[0]) continue;
+      const double distance = (own - logits[j]) / std::max(std::abs(logits[j]), own);
+      if (distance <= 2 * f.jitter) sum += std::exp(logits[j] - own);
+    }
+    weights[chosen[k]] = 1 / sum;
+  }
+  return weights;
+}
+
 Values expected(const Form& f, const LayerRig& rig, const Values& x) {
-  const Values s = scores_of(f, rig, x);
+  Values s = scores_of(f, rig, x);
   Values ranked = s;
   if (f.choice_bias) {
     const Values bias = rig.weight("choice_bias");
     for (size_t e = 0; e < s.size(); ++e) ranked[e] += bias[e];
   }
   const std::vector<size_t> chosen = chosen_of(f, ranked);
+  if (f.mixer) s = mixed(f, s, chosen);
   double total = 0;
   for (const size_t e : chosen) total += s[e];
   Values y(x.size());
@@ -129,12 +173,14 @@ Values expected(const Form& f, const LayerRig& rig, const Values& x) {
     const auto matrix = [&](const char* name, int64_t n, int64_t cols) {
       return rows_of(rig.weight(name), e * n, n, cols);
     };
+    const double weight = f.scale * (f.normalize ? s[i] / total : s[i]);
+    Values in = x;
+    for (double& v : in) v *= f.scale_inputs ? weight : 1;
     const Values part =
-        mlp(f, x, matrix("expert_gate", f.inner, f.width), matrix("expert_up", f.inner, f.width),
+        mlp(f, in, matrix("expert_gate", f.inner, f.width), matrix("expert_up", f.inner, f.width),
             matrix("expert_down", f.width, f.inner), bias("expert_gate_bias", f.inner),
             bias("expert_up_bias", f.inner), bias("expert_down_bias", f.width));
-    for (size_t k = 0; k < y.size(); ++k)
-      y[k] += part[k] * f.scale * (f.normalize ? s[i] / total : s[i]);
+    for (size_t k = 0; k < y.size(); ++k) y[k] += part[k] * (f.scale_inputs ? 1 : weight);
   }
   if (f.shared == 0) return y;
   const Values part = mlp(f, x, rig.weight("shared_gate"), rig.weight("shared_up"),
@@ -189,7 +235,10 @@ TEST(SparseExpertsOptions, ThatDescribeNoLayerAreRefused) {
       {{.name = "", .groups = 2, .chosen_groups = 3}, "Experts: 3 groups are chosen from 2"},
       {{.name = "", .chosen = 3, .groups = 3}, "Experts: 3 experts are chosen from 2"},
       {{.name = "", .groups = 3, .group_best = 3},
-       "Experts: group_best is 3, but a group has 2 experts"}};
+       "Experts: group_best is 3, but a group has 2 experts"},
+      {{.name = "", .chosen = 3, .mixer = true}, "Experts: sparsemixer chooses 2 experts, not 3"},
+      {{.name = "", .scale_inputs = true},
+       "Experts: scale_inputs needs one chosen expert, there are 2"}};
   for (const Refused& c : cases) {
     const Result<Shape> shape = infer_shape(c.form.config(), Shape{4, 12});
     ASSERT_FALSE(shape.ok()) << c.message;

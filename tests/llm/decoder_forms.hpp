@@ -166,11 +166,12 @@ class LiteralDecoder {
   Row experts(const Row& x, int64_t block) const {
     const DecoderExperts& e = c_.experts;
     Row scores = part(x, Role::router, block, 0, e.count);
+    const bool sigmoid = e.score == RouterScore::sigmoid;
     double total = 0;
-    for (double& s : scores) total += s = e.sigmoid ? 1 / (1 + std::exp(-s)) : std::exp(s);
+    for (double& s : scores) total += s = sigmoid ? 1 / (1 + std::exp(-s)) : std::exp(s);
     Row ranked = scores;
     for (size_t i = 0; i < scores.size(); ++i) {
-      if (!e.sigmoid) ranked[i] = scores[i] /= total;
+      if (!sigmoid) ranked[i] = scores[i] /= total;
       if (e.choice_bias) ranked[i] += static_cast<double>(s_.of(Role::choice_bias, block)[i]);
     }
     Row sorted = ranked;
@@ -437,7 +438,7 @@ inline DecoderConfig random_form(uint64_t seed) {
     e.count = 1 + below(9);
     e.chosen = 1 + below(e.count);
     e.inner = 1 + below(30);
-    e.sigmoid = below(2) == 0;
+    if (below(2) == 0) e.score = RouterScore::sigmoid;
     e.choice_bias = below(2) == 0;
     e.normalize = below(2) == 0;
     e.scale = below(2) == 0 ? 1.0 : 1.5;

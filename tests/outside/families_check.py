@@ -24,7 +24,10 @@ import tempfile
 
 import torch
 import transformers
+from families_experts import EXPERTS
 from families_rows import ROWS, draw
+
+ROWS.update(EXPERTS)
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
@@ -34,7 +37,9 @@ BOUND, PROMPT, GREEDY = 2e-4, 20, 48
 def fill(model, seed):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for key, p in model.named_parameters():
+        for key, p in [*model.named_parameters(), *model.named_buffers()]:
+            if "inv_freq" in key or not p.is_floating_point():
+                continue
             r = torch.randn(p.shape, generator=generator)
             if p.dim() == 1 or "norm" in key:
                 p.copy_(0.3 * r + (0 if key.endswith("bias") else 1))
@@ -52,7 +57,7 @@ def make_model(name, values, seed, folder):
         text = config.to_dict() if row.outer.startswith("Qwen") else config
         config = getattr(transformers, row.outer)(
             text_config=text, vision_config=row.vision, tie_word_embeddings=tied)
-    config._attn_implementation = "eager"
+    config._attn_implementation = config._experts_implementation = "eager"
     model = getattr(transformers, name)(config).float().eval()
     fill(model, seed)
     model.tie_weights()
@@ -109,7 +114,8 @@ def written_again(runner, folder, ids, peer):
     with open(os.path.join(again, "config.json"), "w", encoding="utf-8") as file:
         file.write(written.stdout)
     model, info = transformers.AutoModelForCausalLM.from_pretrained(
-        again, output_loading_info=True, attn_implementation="eager", dtype=torch.float32
+        again, output_loading_info=True, attn_implementation="eager",
+        experts_implementation="eager", dtype=torch.float32
     )
     if info["missing_keys"] or info["unexpected_keys"]:
         return f"other tensors: {sorted(info['missing_keys'] | info['unexpected_keys'])[:2]}"

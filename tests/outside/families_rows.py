@@ -1,5 +1,6 @@
 """The classes of families_check.py: their settings, and the values that are drawn for each."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 POSITIONS, LAYERS, ACTS = 96, [1, 2, 3], ["silu", "gelu", "gelu_pytorch_tanh", "relu"]
@@ -24,6 +25,7 @@ class Row:
     multiple: int = 1  # of the count of heads
     outer: str = ""  # the configuration that has this one as text_config
     vision: dict = field(default_factory=dict)  # of the outer one
+    more: Callable | None = None  # draws further values: more(values, r)
 
 
 OLD = {
@@ -55,6 +57,24 @@ CLIP = TOWER | {"model_type": "clip_vision_model"}
 SIGLIP = TOWER | {"model_type": "siglip_vision_model"}
 QWEN = {"depth": 1, "num_heads": 2, "patch_size": 4}
 
+def gpt_neo(values, r):
+    layers = values["num_hidden_layers"]
+    kinds = [r.choice(["global", "local"]) for _ in range(layers)]
+    values["attention_types"] = r.choice([[[kinds, 1]], [[["local"], layers]]])
+
+
+def falcon(values, _):
+    """The combinations that transformers runs."""
+    if values["new_decoder_architecture"]:
+        values["parallel_attn"] = True
+    elif values["num_ln_in_parallel_attn"] == 2:
+        values["num_ln_in_parallel_attn"] = None
+    if not values["parallel_attn"]:
+        values["num_ln_in_parallel_attn"] = None
+    if not values["new_decoder_architecture"]:
+        values["num_key_value_heads"] = values["num_attention_heads"]
+
+
 ROWS = {
     "ArceeForCausalLM": Row("ArceeConfig", RMS | BIASES | {"hidden_act": ["relu2", "silu"]}),
     "BioGptForCausalLM": Row("BioGptConfig", LAYER | {"scale_embedding": FLAG}, rope="",
@@ -73,7 +93,7 @@ ROWS = {
                    "alibi": [False] * 5 + [True]},
         names={"intermediate_size": "ffn_hidden_size", "hidden_act": "activation",
                "num_key_value_heads": "num_kv_heads"},
-        square=True, refused=("alibi",)),
+        square=True, refused=("alibi",), more=falcon),
     "GPTBigCodeForCausalLM": Row("GPTBigCodeConfig", EPSILON | {"multi_query": FLAG}, OLD, rope="",
                                  square=True, heads="equal"),
     "GPTNeoForCausalLM": Row(
@@ -81,7 +101,7 @@ ROWS = {
         names=OLD | {"hidden_size": "hidden_size", "intermediate_size": "intermediate_size",
                      "num_hidden_layers": "num_layers", "num_attention_heads": "num_heads",
                      "max_position_embeddings": "max_position_embeddings"},
-        rope="", square=True, heads="equal"),
+        rope="", square=True, heads="equal", more=gpt_neo),
     "GPTJForCausalLM": Row("GPTJConfig", **GPTJ),
     "GlmForCausalLM": Row("GlmConfig", **GLM),
     "Glm4ForCausalLM": Row("Glm4Config", **GLM),
@@ -233,22 +253,6 @@ def draw(name, r):
     if row.sliding:
         windows(row, values, r)
     values.update({key: r.choice(choices) for key, choices in row.options.items()})
-    if name == "GPTNeoForCausalLM":
-        layers = values["num_hidden_layers"]
-        kinds = [r.choice(["global", "local"]) for _ in range(layers)]
-        values["attention_types"] = r.choice([[[kinds, 1]], [[["local"], layers]]])
-    if name == "FalconForCausalLM":
-        falcon(values)
+    if row.more:
+        row.more(values, r)
     return {row.names.get(key, key): value for key, value in values.items()}
-
-
-def falcon(values):
-    """The combinations that transformers runs."""
-    if values["new_decoder_architecture"]:
-        values["parallel_attn"] = True
-    elif values["num_ln_in_parallel_attn"] == 2:
-        values["num_ln_in_parallel_attn"] = None
-    if not values["parallel_attn"]:
-        values["num_ln_in_parallel_attn"] = None
-    if not values["new_decoder_architecture"]:
-        values["num_key_value_heads"] = values["num_attention_heads"]

@@ -481,6 +481,10 @@ class MultiHeadAttention(Layer):
     rope_truncate: Yarn only: these limits are rounded to whole frequencies.
     rope_short: Longrope only: divisors of the frequencies up to rope_original positions.
     rope_long: Longrope only: the same in longer contexts.
+    latent: Width of the latents of keys and values (DeepSeek-AI, 2024), whose last rope_width
+        values of a head turn; 0 disables them; 0 to 65536.
+    latent_q: Width of the latents of queries; 0 disables them; 0 to 65536.
+    value_dim: Values per head of the latent form; 0 = head_dim; 0 to 65536.
     """
 
     width: int
@@ -517,6 +521,9 @@ class MultiHeadAttention(Layer):
     rope_truncate: bool = True
     rope_short: str = ''
     rope_long: str = ''
+    latent: int = 0
+    latent_q: int = 0
+    value_dim: int = 0
 
     TYPE = "MultiHeadAttention"
     _NAMES = {
@@ -554,6 +561,9 @@ class MultiHeadAttention(Layer):
         "rope_truncate": "rope_truncate",
         "rope_short": "rope_short",
         "rope_long": "rope_long",
+        "latent": "latent",
+        "latent_q": "latent_q",
+        "value_dim": "value_dim",
     }
 
 
@@ -591,14 +601,16 @@ class SwiGlu(Layer):
 class Experts(Layer):
     """The sum over the `chosen` best experts e of weight_e * down_e(f(gate_e(x)) * up_e(x)), over
     the last extent (Shazeer et al., 2017). Only the chosen experts run. A router scores them:
-    softmax or sigmoid of a product with x. Equal scores prefer the lower index.
+    softmax or sigmoid of a product with x. Equal scores prefer the lower index. With sparsemixer
+    two experts run. The weight of each is its softmax over the experts near its logit: those below
+    by at most 2 `jitter` of the larger magnitude (Liu et al., 2023).
 
     width: Width of input and output; 1 to 16777216.
     inner: Width between the projections of an expert; 1 to 16777216.
     experts: Number of experts; 1 to 4096.
     chosen: Experts that run for each row; 1 to 4096.
     activation: Function applied to the gates.
-    score: Scores from the logits of the router: softmax or sigmoid.
+    score: Scores from the logits of the router: softmax, sigmoid or sparsemixer.
     normalize: Divide the weights of the chosen experts by their sum.
     scale: Factor of the weights; 0 to 1000.
     bias: Biases on all three projections of the experts.
@@ -609,6 +621,13 @@ class Experts(Layer):
     group_best: Best scores of a group whose sum ranks it; 1 to 4096.
     shared_inner: Inner width of an expert that always runs; 0 disables it; 0 to 16777216.
     shared_gate: Scale the shared expert by the sigmoid of a product with x.
+    limit: Upper limit of gates, and limit of the magnitude of ups; 0 disables it; 0 to 1000000.
+    gate_scale: Factor of gates before the activation; the activation is divided by it; 0.001 to
+        1000.
+    up_offset: Added to ups; -1000 to 1000.
+    scale_inputs: Multiply the input of an expert by its weight instead of the output; one expert is
+        chosen.
+    jitter: Of sparsemixer; 0 to 1.
     """
 
     width: int
@@ -627,6 +646,11 @@ class Experts(Layer):
     group_best: int = 2
     shared_inner: int = 0
     shared_gate: bool = False
+    limit: float = 0
+    gate_scale: float = 1
+    up_offset: float = 0
+    scale_inputs: bool = False
+    jitter: float = 0.01
 
     TYPE = "Experts"
     _NAMES = {
@@ -646,6 +670,11 @@ class Experts(Layer):
         "group_best": "group_best",
         "shared_inner": "shared_inner",
         "shared_gate": "shared_gate",
+        "limit": "limit",
+        "gate_scale": "gate_scale",
+        "up_offset": "up_offset",
+        "scale_inputs": "scale_inputs",
+        "jitter": "jitter",
     }
 
 

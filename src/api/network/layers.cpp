@@ -26,7 +26,7 @@ constexpr const char* kReduction[] = {"sum", "mean", "max", "min", "sum_squares"
 constexpr const char* kPositionKind[] = {"learned", "sinusoidal"};
 constexpr const char* kAttentionBias[] = {"alibi", "relative", "none"};
 constexpr const char* kBagMode[] = {"mean", "sum", "max"};
-constexpr const char* kExpertScore[] = {"softmax", "sigmoid"};
+constexpr const char* kExpertScore[] = {"softmax", "sigmoid", "sparsemixer"};
 constexpr const char* kRecurrentKind[] = {"rnn", "lstm", "gru"};
 
 }  // namespace
@@ -153,6 +153,9 @@ MultiHeadAttention::operator Layer() const {
   b.add("rope_truncate", rope_truncate);
   b.add("rope_short", rope_short);
   b.add("rope_long", rope_long);
+  b.add("latent", latent);
+  b.add("latent_q", latent_q);
+  b.add("value_dim", value_dim);
   b.add(more);
   return std::move(b).layer();
 }
@@ -184,6 +187,11 @@ Experts::operator Layer() const {
   b.add("group_best", group_best);
   b.add("shared_inner", shared_inner);
   b.add("shared_gate", shared_gate);
+  b.add("limit", limit);
+  b.add("gate_scale", gate_scale);
+  b.add("up_offset", up_offset);
+  b.add("scale_inputs", scale_inputs);
+  b.add("jitter", jitter);
   return std::move(b).layer();
 }
 RmsNorm::operator Layer() const {

@@ -114,7 +114,34 @@ Status read_kv_heads(const ConfigFields& fields, const ConfigRules& rules, Decod
       key, cat(config.num_kv_heads, " does not divide ", rules.keys->heads, " ", config.num_heads));
 }
 
+// All heads have keys and values, from one latent.
+Status read_latent(const ConfigFields& fields, const LatentRules& rules, DecoderConfig& config) {
+  int64_t plain = rules.plain;
+  config.num_kv_heads = config.num_heads;
+  config.latent = rules.latent;
+  config.latent_q = fields.has_key("q_lora_rank") ? 0 : rules.latent_q;
+  config.rope_width = rules.rope;
+  config.value_dim = rules.value;
+  constexpr int64_t kMax = 65536;
+  LOOM_TRY(fields.read("kv_lora_rank", config.latent, 1, kMax));
+  LOOM_TRY(fields.read("q_lora_rank", config.latent_q, 1, kMax));
+  LOOM_TRY(fields.read("qk_nope_head_dim", plain, 1, kMax));
+  LOOM_TRY(fields.read("qk_rope_head_dim", config.rope_width, 2, kMax));
+  LOOM_TRY(fields.read("v_head_dim", config.value_dim, 1, kMax));
+  config.head_dim = plain + config.rope_width;
+  const int64_t widest =
+      std::max({config.head_dim, config.value_dim, config.latent + config.rope_width});
+  if (config.num_heads * widest > kMaxSize) {
+    return fields.bad("kv_lora_rank", cat(config.num_heads, " heads of ", widest, " are more than ",
+                                          kMaxSize, " columns"));
+  }
+  if (config.rope_width % 2 == 0) return {};
+  return fields.bad("qk_rope_head_dim",
+                    cat(config.rope_width, " is odd; rotary positions need pairs"));
+}
+
 Status read_heads(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
+  if (rules.latent != nullptr) return read_latent(fields, *rules.latent, config);
   LOOM_TRY(read_kv_heads(fields, rules, config));
   if (!rules.plain_heads) {
     config.head_dim = fields.has_key("head_dim") ? 0 : rules.head_dim;
@@ -179,6 +206,7 @@ Status take_structure(const ConfigFields& fields, const ConfigRules& rules, Deco
     config.qk_norm_form = rules.qk_norm_form;
     config.qk_norm_after_rope = rules.qk_norm_after_rope;
   }
+  config.sinks = rules.sinks;
   config.sub_norms = rules.sub_norms;
   config.pre_norms = rules.pre_norms;
   config.post_norms = rules.post_norms;
@@ -215,6 +243,7 @@ Status read_biases(const ConfigFields& fields, const DecoderFamily& family, Deco
   config.tie_word_embeddings = rules.tied;
   LOOM_TRY(fields.read("tie_word_embeddings", config.tie_word_embeddings));
   config.head_bias = rules.head_bias;
+  if (!rules.head_bias_key.empty()) LOOM_TRY(fields.read(rules.head_bias_key, config.head_bias));
   if (config.head_bias && config.tie_word_embeddings) {
     return fields.refuse("tie_word_embeddings", cat("true is not supported for ", family.hf_class,
                                                     ", whose head has a bias"));
@@ -321,6 +350,8 @@ Status read_quantization(const ConfigFields& outer, const std::string& where,
   const ConfigFields fields(*object, where, "quantization_config.");
   std::string method, kind = "bitlinear", mode = "offline";
   LOOM_TRY(fields.read("quant_method", method));
+  // The names of tensors say which are packed.
+  if (method == "mxfp4" && config.architecture == "GptOssForCausalLM") return {};
   if (method != "bitnet") {
     return outer.refuse("quantization_config",
                         "quantized checkpoints other than those of bitnet are not supported; load "

@@ -7,6 +7,7 @@
 #include "formats/config/config.hpp"
 #include "formats/config/experts.hpp"
 #include "io/json/json.hpp"
+#include "llm/positions.hpp"
 
 namespace loom::core {
 namespace {
@@ -27,11 +28,18 @@ JsonValue reals(const std::vector<double>& values) {
   return list;
 }
 
+// The setting of yarn from which the reader computes the factor of the scores again.
+double score_mscale(const DecoderConfig& c) {
+  const double factor = c.attention_scale * __builtin_sqrt(static_cast<double>(c.head_dim));
+  return (__builtin_sqrt(factor) - 1) / (yarn_attention(c.rope_factor) - 1);
+}
+
 JsonValue rope_json(const DecoderConfig& c, const ConfigRules& row = {}) {
   JsonValue rope = JsonValue::object();
   rope.add("rope_type", JsonValue::string(std::string(kRopeKinds[static_cast<size_t>(c.rope)])));
   rope.add("rope_theta", JsonValue::real(c.rope_theta));
-  if (c.rope_width > 0 || row.rotary_part != 1) {
+  const bool part = c.rope_width > 0 && row.latent == nullptr;
+  if (part || row.rotary_part != 1) {
     rope.add(
         "partial_rotary_factor",
         JsonValue::real(rotary_factor(c.rope_width > 0 ? c.rope_width : c.head_dim, c.head_dim)));
@@ -50,6 +58,7 @@ JsonValue rope_json(const DecoderConfig& c, const ConfigRules& row = {}) {
     real("beta_fast", c.rope_beta_fast);
     real("beta_slow", c.rope_beta_slow);
     rope.add("truncate", JsonValue::boolean(c.rope_truncate));
+    if (row.latent != nullptr && c.attention_scale > 0) real("mscale_all_dim", score_mscale(c));
   }
   if (long_factors) {
     rope.add("short_factor", reals(c.rope_short));
@@ -106,6 +115,7 @@ void add_scales(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) 
   add_flag(row.scaled_embedding_key, c.embedding_scale != 1);
   add_flag(row.post_norms_key, c.post_norms);
   add_flag(row.qk_norm_key, c.qk_norm);
+  add_flag(row.head_bias_key, c.head_bias);
   if (!row.clip_key.empty()) add_number_or_null(out, row.clip_key, c.clip_qkv);
   add(row.embedding_factor, c.embedding_scale);
   add(row.score_factor,
@@ -163,7 +173,7 @@ class SlidingLayers {
   bool slides(int64_t i) const {
     const DecoderLayer layer = c_.layer(i);
     const bool by_rope = row_.nope == Nope::full || (row_.nope == Nope::full_if_windows && nope_);
-    return layer.window > 0 || layer.rope_theta > 0 || (by_rope && layer.rope);
+    return layer.window > 0 || (row_.local_rope && layer.rope_theta > 0) || (by_rope && layer.rope);
   }
   bool any() const { return any_; }
   // sliding_window: 0 disables it. If no layer has a window, it is one without effect.
@@ -181,7 +191,18 @@ class SlidingLayers {
   bool any_ = false, nope_ = false;
 };
 
+void add_thetas(const DecoderConfig& c, std::string_view key, JsonValue& out) {
+  JsonValue list = JsonValue::array();
+  for (int64_t i = 0; i < c.num_layers; ++i) {
+    const DecoderLayer layer = c.layer(i);
+    const double theta = layer.rope_theta > 0 ? layer.rope_theta : c.rope_theta;
+    list.push(JsonValue::real(layer.rope ? theta : 0));
+  }
+  out.add(std::string(key), std::move(list));
+}
+
 void add_layers(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
+  if (!row.layer_thetas.empty()) add_thetas(c, row.layer_thetas, out);
   if (row.sliding == Sliding::never) return;
   const SlidingLayers layers(c, row);
   const int64_t window = layers.window();
@@ -226,9 +247,17 @@ void add_sizes(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
   add(keys.inner, c.intermediate_size);
   add(keys.layers, c.num_layers);
   add(keys.heads, c.num_heads);
-  if (!row.plain_heads && row.grouped_key.empty()) {
+  if (!row.plain_heads && row.grouped_key.empty() && row.latent == nullptr) {
     add(keys.kv_heads, c.num_kv_heads);
     add("head_dim", c.head_dim);
+  }
+  if (row.latent != nullptr) {
+    add(keys.kv_heads, c.num_heads);
+    add("kv_lora_rank", c.latent);
+    out.add("q_lora_rank", c.latent_q > 0 ? JsonValue::integer(c.latent_q) : JsonValue());
+    add("qk_nope_head_dim", c.head_dim - c.rope_width);
+    add("qk_rope_head_dim", c.rope_width);
+    add("v_head_dim", c.value_dim);
   }
   add("vocab_size", c.vocab_size);
   add(keys.positions, c.max_positions);

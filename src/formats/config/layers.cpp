@@ -55,6 +55,25 @@ Status read_nope(const ConfigFields& fields, DecoderConfig& config) {
   return {};
 }
 
+// The base of the rotary positions of each layer; null or 0 disables them.
+Status read_thetas(const ConfigFields& fields, std::string_view key, DecoderConfig& config) {
+  const JsonValue& list = *fields.find(key);
+  LOOM_TRY(check_count(fields, key, list, config.num_layers, "numbers"));
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    const JsonValue& item = list.elements()[i];
+    const auto theta = item.is_null() ? Result<double>(0.0) : item.as_double(key);
+    if (!theta.ok() || (*theta != 0 && !(*theta >= 1.0 && *theta <= 1e15)))
+      return fields.bad(key, cat("expected bases of positions, found ", item.describe()));
+    DecoderLayer& layer = config.layers[i];
+    layer.rope = *theta != 0;
+    if (!layer.rope || *theta == config.rope_theta) continue;
+    if (config.rope != RopeKind::standard)
+      return fields.refuse(key, "several bases are not supported with rope_scaling");
+    layer.rope_theta = *theta;
+  }
+  return {};
+}
+
 // attention_types: runs of [names, count], each name "global" or "local".
 Status read_runs(const ConfigFields& fields, int64_t window, DecoderConfig& config) {
   constexpr std::string_view kKey = "attention_types";
@@ -86,6 +105,7 @@ struct SlidingRule {
   bool slides(int64_t i, const DecoderLayer& layer) const {
     switch (kind) {
       case Sliding::never:
+      case Sliding::typed:
       case Sliding::runs: return false;
       case Sliding::every:
       case Sliding::listed: return true;
@@ -143,7 +163,9 @@ Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, Deco
                       rules.sliding == Sliding::first || rules.sliding == Sliding::runs;
   if (always && window == 0 && types == nullptr) return fields.require(rules.keys->window);
   const bool full = rules.nope == Nope::full || (rules.nope == Nope::full_if_windows && window > 0);
-  const bool differs = window > 0 || full || rules.nope == Nope::listed || rules.local_rope;
+  const bool thetas = !rules.layer_thetas.empty() && fields.find(rules.layer_thetas) != nullptr;
+  const bool differs =
+      window > 0 || full || thetas || rules.nope == Nope::listed || rules.local_rope;
   if (!differs) {
     if (types == nullptr) return {};
     return read_types(fields, *types, rules.sliding, 0, config);
@@ -154,6 +176,7 @@ Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, Deco
   }
   config.layers.assign(static_cast<size_t>(config.num_layers), DecoderLayer{});
   if (rules.nope == Nope::listed) LOOM_TRY(read_nope(fields, config));
+  if (thetas) LOOM_TRY(read_thetas(fields, rules.layer_thetas, config));
   LOOM_ASSIGN(const SlidingRule rule, read_rule(fields, rules));
   for (size_t i = 0; i < config.layers.size(); ++i) {
     DecoderLayer& layer = config.layers[i];

@@ -92,11 +92,17 @@ Status read_stretch(const ConfigFields& fields, DecoderConfig& config) {
   return fields.read("factor", config.rope_factor, 1e-6, kMaxFactor);
 }
 
-Status read_yarn(const ConfigFields& fields, DecoderConfig& config) {
+Status read_yarn(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
   LOOM_TRY(read_stretch(fields, config));
   double scale = 0, scale_all = 0;
   LOOM_TRY(fields.read("mscale", scale, 0, kMaxFactor));
   LOOM_TRY(fields.read("mscale_all_dim", scale_all, 0, kMaxFactor));
+  // Latent attention scales its scores too.
+  if (rules.latent != nullptr && scale_all > 0) {
+    const double factor = yarn_attention(config.rope_factor, scale_all);
+    const double plain = 1.0 / __builtin_sqrt(static_cast<double>(config.head_dim));
+    config.attention_scale = plain * factor * factor;
+  }
   config.rope_attention = yarn_attention(config.rope_factor);
   if (scale > 0 && scale_all > 0) {
     config.rope_attention =
@@ -148,6 +154,7 @@ Status read_longrope(const ConfigFields& fields, DecoderConfig& config) {
 Status read_part(const ConfigFields& fields, std::string_view key, double part,
                  const ConfigRules& rules, DecoderConfig& config) {
   LOOM_TRY(fields.read(key, part, 0.0, kMaxFactor));
+  if (rules.latent != nullptr && part == 1.0) return {};
   config.rope_width = 0;
   if (part == 1.0) return {};
   if (!rules.partial_rotary) {
@@ -177,7 +184,7 @@ Status read_inner(const ConfigFields& outer, const ConfigFields& fields, const J
   const bool yarn = config.rope == RopeKind::yarn;
   if (yarn || config.rope == RopeKind::longrope) {
     LOOM_TRY(read_original(outer, fields, rules, config));
-    return yarn ? read_yarn(fields, config) : read_longrope(fields, config);
+    return yarn ? read_yarn(fields, rules, config) : read_longrope(fields, config);
   }
   LOOM_TRY(fields.require("factor"));
   LOOM_TRY(fields.read("factor", config.rope_factor, 1.0, kMaxFactor));

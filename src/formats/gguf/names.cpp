@@ -40,6 +40,12 @@ constexpr std::string_view kGgufNames[kDecoderRoles] = {
     "ffn_down_exps.weight",  "exp_probs_b.bias",
     "ffn_gate_shexp.weight", "ffn_up_shexp.weight",
     "ffn_down_shexp.weight", "ffn_gate_inp_shexp.weight",
+    "ffn_gate_inp.bias",     "ffn_gate_exps.bias",
+    "ffn_up_exps.bias",      "ffn_down_exps.bias",
+    "attn_q_a.weight",       "attn_q_a_norm.weight",
+    "attn_q_b.weight",       "attn_kv_a_mqa.weight",
+    "attn_kv_a_norm.weight", "attn_k_b.weight",
+    "attn_v_b.weight",
 };
 
 struct TypePair {

@@ -23,9 +23,8 @@ namespace {
 
 // A tensor of the file and the parameters that are its rows (several where projections are fused).
 struct Parts {
-  int64_t rows = 0, cols = 1, split = 0;
-  bool matrix = false, transposed = false;
-  int64_t stacked = 0;    // as in TensorPart
+  Shape shape;
+  bool matrix = false;
   int64_t first_row = 0;  // of the parameter, if it is several tensors
   SafeDType dtype = SafeDType::f32;
   std::vector<std::pair<const Param*, TensorPart>> params;
@@ -58,7 +57,7 @@ class HfExporter {
 
  private:
   Result<std::span<const std::byte>> values(const Parts& parts);
-  void put_rows(const Parts& parts, const TensorPart& part, int64_t rows);
+  void put_rows(const TensorPart& part, int64_t rows, int64_t cols);
 
   const ModelSource& source_;
   std::optional<DType> dtype_;
@@ -81,13 +80,9 @@ Status HfExporter::prepare() {
     LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, param));
     for (int64_t i = 0; i < std::max<int64_t>(part.tensors, 1); ++i) {
       Parts& parts = tensors_[numbered_name(part, i)];
-      parts.rows = part.rows;
+      parts.shape = tensor_shape(part, param.spec.shape);
       parts.first_row = i * part.rows;
-      parts.stacked = part.stacked;
       parts.matrix = param.spec.matrix();
-      parts.transposed = part.transposed;
-      parts.split = part.split;
-      if (parts.matrix) parts.cols = param.spec.shape[1];
       LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_, path_));
       parts.params.emplace_back(&param, part);
     }
@@ -101,12 +96,12 @@ SafeDType HfExporter::type() const {
 }
 
 // Copies rows of a parameter to their location in the tensor.
-void HfExporter::put_rows(const Parts& parts, const TensorPart& part, int64_t rows) {
+void HfExporter::put_rows(const TensorPart& part, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r) {
-    const float* from = rows_.data() + r * parts.cols;
+    const float* from = rows_.data() + r * cols;
     const int64_t at = part.row(r);
-    for (int64_t c = 0; c < parts.cols; ++c) {
-      const int64_t to = parts.transposed ? c * parts.rows + at : at * parts.cols + c;
+    for (int64_t c = 0; c < cols; ++c) {
+      const int64_t to = part.transposed ? part.transposed_index(at, c, cols) : at * cols + c;
       floats_[static_cast<size_t>(to)] = from[c];
     }
   }
@@ -114,15 +109,16 @@ void HfExporter::put_rows(const Parts& parts, const TensorPart& part, int64_t ro
 
 // All rows of a tensor in its type; those that no parameter has are zeros.
 Result<std::span<const std::byte>> HfExporter::values(const Parts& parts) {
-  floats_.assign(static_cast<size_t>(parts.rows * parts.cols), 0.0f);
+  floats_.assign(static_cast<size_t>(parts.shape.count()), 0.0f);
   for (const auto& [param, part] : parts.params) {
     LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, *param));
     const int64_t rows = parts.rows_of(*param, part);
-    rows_.resize(static_cast<size_t>(rows * parts.cols));
+    const int64_t cols = parts.matrix ? param->spec.shape[1] : 1;
+    rows_.resize(static_cast<size_t>(rows * cols));
     LOOM_TRY(weight.rows(part.tensors > 0 ? parts.first_row : 0, rows, rows_.data()));
     const bool offset = source_.config.unit_offset_norms && param->spec.init == Init::ones;
     for (float& value : rows_) value -= offset ? 1.0f : 0.0f;
-    put_rows(parts, part, rows);
+    put_rows(part, rows, cols);
     if (weight.release) weight.release();
   }
   if (parts.dtype == SafeDType::f32) return std::as_bytes(std::span(floats_));
@@ -132,7 +128,7 @@ Result<std::span<const std::byte>> HfExporter::values(const Parts& parts) {
     const uint16_t code = half ? f16_from_f32(floats_[i]) : bf16_from_f32(floats_[i]);
     const uint16_t infinity = half ? 0x7c00 : 0x7f80;
     if ((code & 0x7fff) == infinity && std::isfinite(floats_[i]) && !source_.allow_nonfinite)
-      return too_large(parts.params.front().first->path, parts.matrix ? parts.cols : 0,
+      return too_large(parts.params.front().first->path, parts.matrix ? parts.shape.last() : 0,
                        static_cast<int64_t>(i), safe_dtype_name(parts.dtype), source_.path);
     bytes_[2 * i] = static_cast<std::byte>(code & 0xff);
     bytes_[2 * i + 1] = static_cast<std::byte>(code >> 8);
@@ -146,11 +142,7 @@ Status HfExporter::write(const std::string& path) {
     SafeOutput out;
     out.name = name;
     out.dtype = parts.dtype;
-    out.shape = {parts.rows};
-    if (parts.split > 0) out.shape = {parts.rows / parts.split, parts.split};
-    if (parts.matrix)
-      out.shape.insert(parts.transposed ? out.shape.begin() : out.shape.end(), parts.cols);
-    if (parts.stacked > 0) out.shape = {parts.stacked, parts.rows / parts.stacked, parts.cols};
+    for (int i = 0; i < parts.shape.rank(); ++i) out.shape.push_back(parts.shape[i]);
     out.produce = [this, &kept = parts] { return values(kept); };
     outputs.push_back(std::move(out));
   }
@@ -216,8 +208,9 @@ Status write_files(HfExporter& exporter, const std::string& folder, const ModelS
   LOOM_TRY(write_text(folder + "/tokenizer_config.json", tokenizer_config(source)));
   LOOM_TRY(write_text(folder + "/chat_template.jinja", source.chat_template));
   LOOM_TRY(write_text(folder + "/generation_config.json", source.generation_json));
-  // Codes and scales of packed ternary checkpoints are values here.
-  const bool plain = source.config.ternary_weights == TernaryWeights::none;
+  // Codes and scales of packed checkpoints are values here.
+  const bool plain = source.config.ternary_weights == TernaryWeights::none &&
+                     source.config_json.find("\"quantization_config\"") == std::string::npos;
   const std::string config = plain ? config_text(source) : hf_config_json(source.config);
   return write_text(folder + "/config.json", with_type(config, exporter.type()));
 }

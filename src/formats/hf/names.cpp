@@ -25,7 +25,7 @@ constexpr PartName kUsual[] = {
     {Role::o, "self_attn.o_proj"},
     {Role::q_norm, "self_attn.q_norm"},
     {Role::k_norm, "self_attn.k_norm"},
-    {Role::sinks, "self_attn.sinks"},
+    {Role::sinks, "self_attn.sinks", true},
     {Role::attention_sub_norm, "self_attn.attn_sub_norm"},
     {Role::attention_post_norm, "post_attention_layernorm"},
     {Role::mlp_norm, "pre_feedforward_layernorm"},
@@ -38,11 +38,18 @@ constexpr PartName kUsual[] = {
     {Role::expert_gate, "mlp.experts.#.gate_proj"},
     {Role::expert_up, "mlp.experts.#.up_proj"},
     {Role::expert_down, "mlp.experts.#.down_proj"},
-    {Role::choice_bias, "mlp.gate.e_score_correction_bias"},
+    {Role::choice_bias, "mlp.gate.e_score_correction_bias", true},
     {Role::shared_gate, "mlp.shared_experts.gate_proj"},
     {Role::shared_up, "mlp.shared_experts.up_proj"},
     {Role::shared_down, "mlp.shared_experts.down_proj"},
     {Role::shared_router, "mlp.shared_expert_gate"},
+    {Role::q_down, "self_attn.q_a_proj"},
+    {Role::q_down_norm, "self_attn.q_a_layernorm"},
+    {Role::q_up, "self_attn.q_b_proj"},
+    {Role::kv_down, "self_attn.kv_a_proj_with_mqa"},
+    {Role::kv_down_norm, "self_attn.kv_a_layernorm"},
+    {Role::k_up, "self_attn.kv_b_proj"},
+    {Role::v_up, "self_attn.kv_b_proj"},
 };
 
 const FolderNames& folder_of(const DecoderConfig& config) {
@@ -67,25 +74,31 @@ DecoderRole owner_of(DecoderRole role) {
     case Role::mlp_norm_bias: return Role::mlp_norm;
     case Role::q_norm_bias: return Role::q_norm;
     case Role::k_norm_bias: return Role::k_norm;
+    case Role::router_bias: return Role::router;
     default: return role;
   }
 }
 
-std::string_view find_name(std::span<const PartName> names, DecoderRole role) {
+const PartName* find_name(std::span<const PartName> names, DecoderRole role) {
   const auto found = std::ranges::find(names, role, &PartName::role);
-  return found == names.end() ? std::string_view() : found->name;
+  return found == names.end() ? nullptr : &*found;
 }
 
-std::string_view name_of(DecoderRole role, const DecoderConfig& config) {
+// The name without its ending.
+PartName part_name(DecoderRole role, const DecoderConfig& config) {
   const FolderNames& folder = folder_of(config);
   const bool parallel = config.residual == ResidualKind::parallel;
   for (const auto names :
        {parallel ? folder.parallel_names : std::span<const PartName>(), folder.names}) {
-    const std::string_view own = find_name(names, role);
-    if (!own.empty()) return own;
+    if (const PartName* own = find_name(names, role)) return *own;
   }
   const bool before_mlp = role == Role::mlp_norm && !config.post_norms;
-  return find_name(kUsual, before_mlp ? Role::attention_post_norm : role);
+  const PartName* usual = find_name(kUsual, before_mlp ? Role::attention_post_norm : role);
+  return usual == nullptr ? PartName{role, {}} : *usual;
+}
+
+std::string_view name_of(DecoderRole role, const DecoderConfig& config) {
+  return part_name(role, config).name;
 }
 
 // Rows of q, k and v in a tensor that has them by head of keys and values, or in shards.
@@ -118,8 +131,54 @@ void set_fused(const FolderNames& folder, const DecoderConfig& config, DecoderRo
 
 // Whether q, k and v are one tensor, or gate and up.
 bool is_fused(DecoderRole role, const DecoderConfig& config) {
+  if (role == Role::shared_gate || role == Role::shared_up)
+    return name_of(Role::shared_gate, config) == name_of(Role::shared_up, config);
   const bool mlp = role == Role::gate || role == Role::up;
   return name_of(mlp ? Role::gate : Role::q, config) == name_of(mlp ? Role::up : Role::k, config);
+}
+
+// Rows of latent attention. kv_b_proj has the unrotated part of a key and the value of each head.
+void set_latent(const FolderNames& folder, const DecoderConfig& c, DecoderRole role,
+                TensorPart& part) {
+  const int64_t plain = c.head_dim - c.rope_width, both = plain + c.value_dim;
+  if (role == Role::k_up) {
+    part.transposed = true;
+    part.stacked = c.num_heads;
+    part.columns = both;
+  } else if (role == Role::v_up) {
+    part.rows = c.num_heads * both;
+    part.run = c.value_dim;
+    part.step = both;
+    part.first_row = plain;
+  } else if (folder.pairs_rows && role != Role::q_down) {
+    part.unrotated = role == Role::kv_down ? c.latent : plain;
+    part.rotated = c.rope_width;
+    part.head = part.unrotated + part.rotated;
+  }
+}
+
+bool is_latent_matrix(DecoderRole role, const DecoderConfig& config) {
+  if (config.latent == 0) return false;
+  return role == Role::q || role == Role::q_up || role == Role::kv_down || role == Role::k_up ||
+         role == Role::v_up;
+}
+
+bool is_expert_bias(DecoderRole role) {
+  return role == Role::expert_gate_bias || role == Role::expert_up_bias ||
+         role == Role::expert_down_bias;
+}
+
+// The rows of the biases of all experts in [experts, rows of one], as those of the matrices.
+TensorPart expert_bias_tensor(const Param& param, const DecoderConfig& config, TensorPart part) {
+  const DecoderRole role = decoder_piece(param, config).role;
+  part.split = config.hidden_size;
+  if (role == Role::expert_down_bias) return part;
+  part.rows *= 2;
+  part.split = 2 * config.experts.inner;
+  part.run = folder_of(config).paired_gates ? 1 : config.experts.inner;
+  part.step = 2 * part.run;
+  part.first_row = role == Role::expert_up_bias ? part.run : 0;
+  return part;
 }
 
 }  // namespace
@@ -128,8 +187,8 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   const DecoderPiece piece = decoder_piece(param, config);
   const DecoderRole role = owner_of(piece.role);
   const FolderNames& folder = folder_of(config);
-  const bool plain = role == Role::choice_bias || role == Role::sinks;
-  const std::string_view kind = plain ? "" : role == piece.role ? ".weight" : ".bias";
+  const bool bare = part_name(role, config).bare;
+  const std::string_view kind = bare ? "" : role == piece.role ? ".weight" : ".bias";
   TensorPart part;
   part.rows = param.spec.shape[0];
   if (role == Role::positions) part.first_row = folder.unused_positions;
@@ -147,6 +206,12 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
     part.rows /= part.tensors;
     return part;
   }
+  if (role == Role::choice_bias && folder.choice_bias_row) part.split = part.rows;
+  if (is_latent_matrix(role, config)) {
+    set_latent(folder, config, role, part);
+    return part;
+  }
+  if (is_expert_bias(role)) return expert_bias_tensor(param, config, std::move(part));
   if (is_fused(role, config)) set_fused(folder, config, piece.role, part);
   const bool norm = role == Role::q_norm || role == Role::k_norm;
   if (norm && folder.split_qk_norms) part.split = config.head_dim;
@@ -165,11 +230,13 @@ TensorPart hf_stacked_tensor(const Param& param, const DecoderConfig& config,
   part.name = !name.empty() ? name
                             : cat(folder_of(config).block, piece.block, ".mlp.experts.",
                                   down ? "down_proj" : "gate_up_proj");
+  const FolderNames& folder = folder_of(config);
   part.rows = param.spec.shape[0];
   part.stacked = config.experts.count;
+  part.transposed = !name.empty() && folder.transposed_experts;
   if (down) return part;
   part.rows *= 2;
-  part.run = config.experts.inner;
+  part.run = !name.empty() && folder.paired_gates ? 1 : config.experts.inner;
   part.step = 2 * part.run;
   part.first_row = piece.role == Role::expert_up ? part.run : 0;
   return part;

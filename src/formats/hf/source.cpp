@@ -10,6 +10,7 @@
 #include "formats/hf/config_notes.hpp"
 #include "formats/hf/encoder_names.hpp"
 #include "formats/hf/folder_check.hpp"
+#include "formats/hf/mxfp4.hpp"
 #include "formats/hf/names.hpp"
 #include "formats/hf/ternary.hpp"
 #include "io/files/file.hpp"
@@ -52,17 +53,37 @@ SourceWeight zeros() {
   return weight;
 }
 
+// The same from a transposed tensor: a part of each column at a time.
+Status read_columns(const SafeTensor& tensor, const TensorPart& part, int64_t cols, int64_t first,
+                    int64_t count, float* out) {
+  std::vector<float> column;
+  for (int64_t done = 0; done < count;) {
+    // As many rows as are in one matrix of a stack.
+    const int64_t from = part.transposed_index(part.row(first + done), 0, cols);
+    int64_t last = from, rows = 0;
+    for (; done + rows < count; ++rows) {
+      const int64_t at = part.transposed_index(part.row(first + done + rows), 0, cols);
+      if (at < last || at - from >= part.rows) break;
+      last = at;
+    }
+    column.resize(static_cast<size_t>(last - from + 1));
+    for (int64_t c = 0; c < cols; ++c) {
+      const int64_t start = part.transposed_index(part.row(first + done), c, cols);
+      LOOM_TRY(SafeTensors::to_f32(tensor, start, last - from + 1, column.data()));
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t at = part.transposed_index(part.row(first + done + r), 0, cols) - from;
+        out[(done + r) * cols + c] = column[static_cast<size_t>(at)];
+      }
+    }
+    done += rows;
+  }
+  return {};
+}
+
 // Reads rows of a parameter from its part of the tensor.
 Status read_rows(const SafeTensor& tensor, const TensorPart& part, int64_t cols, int64_t first,
                  int64_t count, float* out) {
-  if (part.transposed) {
-    std::vector<float> column(static_cast<size_t>(count));
-    for (int64_t c = 0; c < cols; ++c) {
-      LOOM_TRY(SafeTensors::to_f32(tensor, c * part.rows + part.row(first), count, column.data()));
-      for (int64_t r = 0; r < count; ++r) out[r * cols + c] = column[static_cast<size_t>(r)];
-    }
-    return {};
-  }
+  if (part.transposed) return read_columns(tensor, part, cols, first, count, out);
   if (!part.scattered())
     return SafeTensors::to_f32(tensor, part.row(first) * cols, count * cols, out);
   for (int64_t r = 0; r < count; ++r)
@@ -98,6 +119,12 @@ class HfSource : public ModelSource {
   Result<std::vector<const SafeTensor*>> tensors_of(const Param& param,
                                                     const TensorPart& part) const;
   bool is_ternary(const Param& param) const;
+  // Whether the tensor of a part is packed as MXFP4 (mxfp4.hpp).
+  bool is_mxfp4(const TensorPart& part) const {
+    return part.stacked > 0 && tensors_.find(cat(part.name, kMxfp4Blocks)) != nullptr &&
+           tensors_.find(part.name) == nullptr;
+  }
+  Result<SourceWeight> mxfp4_weight(const Param& param, const TensorPart& part) const;
   Status use(const Param& param, TensorUses& uses) const;
   Status check_tensors();
   const std::string& file_of(const SafeTensor& tensor) const {
@@ -197,6 +224,12 @@ bool HfSource::is_ternary(const Param& param) const {
 Status HfSource::use(const Param& param, TensorUses& uses) const {
   const TensorPart part = part_of(param);
   if (part.name.empty()) return {};
+  if (is_mxfp4(part)) {
+    for (const std::string_view end : {kMxfp4Blocks, kMxfp4Scales})
+      uses.emplace(cat(part.name, end), std::nullopt);
+    LOOM_TRY(weight(param));
+    return {};
+  }
   const bool ternary = is_ternary(param);
   const bool online = config.ternary_weights == TernaryWeights::online;
   if (!ternary || !online) LOOM_TRY(weight(param));  // weight() of the others would read all values
@@ -234,9 +267,32 @@ Status HfSource::check_tensors() {
   return {};
 }
 
+Result<SourceWeight> HfSource::mxfp4_weight(const Param& param, const TensorPart& part) const {
+  const SafeTensor* blocks = tensors_.find(cat(part.name, kMxfp4Blocks));
+  LOOM_ASSIGN(const SafeTensor* scales, find(cat(part.name, kMxfp4Scales), ""));
+  const int64_t cols = param.spec.shape[1];
+  LOOM_ASSIGN(
+      const Mxfp4Matrix matrix,
+      Mxfp4Matrix::open(*blocks, *scales, Shape{part.stacked, part.rows / part.stacked, cols},
+                        file_of(*blocks)));
+  SourceWeight weight;
+  weight.tensor = blocks->name;
+  weight.stored = DType::mxfp4;
+  weight.release = [this, blocks] { tensors_.release(*blocks); };
+  weight.rows = [matrix, part, cols](int64_t first, int64_t count, float* out) -> Status {
+    for (int64_t r = 0; r < count; ++r) matrix.row(part.row(first + r), out + r * cols);
+    return {};
+  };
+  weight.copy_row = [matrix, part](int64_t row, const R16& to, std::byte* out) {
+    return matrix.pack(part.row(row), to, row, out);
+  };
+  return weight;
+}
+
 Result<SourceWeight> HfSource::weight(const Param& param) const {
   const TensorPart part = part_of(param);
   if (part.name.empty()) return zeros();
+  if (is_mxfp4(part)) return mxfp4_weight(param, part);
   LOOM_ASSIGN(const std::vector<const SafeTensor*> tensors, tensors_of(param, part));
   const SafeTensor* tensor = tensors.front();
   SourceWeight weight;

@@ -112,7 +112,8 @@ inline constexpr int kWidth = 0, kHeads = 1, kKvHeads = 2, kHeadDim = 3, kBias =
     = 12, kRopeFactor = 13, kRopeLowFreq = 14, kRopeHighFreq = 15, kRopeOriginal = 16, kRopeWidth =
     17, kScale = 18, kSoftCap = 19, kSubNorm = 20, kSubNormEps = 21, kQkNormForm = 22,
     kQkNormAfterRope = 23, kClip = 24, kAlibi = 25, kAlibiScale = 26, kSinks = 27, kRopeAttention =
-    28, kRopeBetaFast = 29, kRopeBetaSlow = 30, kRopeTruncate = 31, kRopeShort = 32, kRopeLong = 33;
+    28, kRopeBetaFast = 29, kRopeBetaSlow = 30, kRopeTruncate = 31, kRopeShort = 32, kRopeLong = 33,
+    kLatent = 34, kLatentQ = 35, kValueDim = 36;
 inline constexpr FieldDesc kFields[] = {
     {"width", FieldType::integer, 1, 1, 16777216, "", "width of input and output", "d_model"},
     {"heads", FieldType::integer, 1, 1, 65536, "", "query heads", "num_heads"},
@@ -148,6 +149,9 @@ inline constexpr FieldDesc kFields[] = {
     {"rope_truncate", FieldType::boolean, 1, 0, 1, "", "yarn only: these limits are rounded to whole frequencies", "", true},
     {"rope_short", FieldType::text, 0, 0, 0, "", "longrope only: divisors of the frequencies up to rope_original positions", "", true},
     {"rope_long", FieldType::text, 0, 0, 0, "", "longrope only: the same in longer contexts", "", true},
+    {"latent", FieldType::integer, 0, 0, 65536, "", "width of the latents of keys and values (DeepSeek-AI, 2024), whose last rope_width values of a head turn; 0 disables them", "", true},
+    {"latent_q", FieldType::integer, 0, 0, 65536, "", "width of the latents of queries; 0 disables them", "", true},
+    {"value_dim", FieldType::integer, 0, 0, 65536, "", "values per head of the latent form; 0 = head_dim", "", true},
 };
 }  // namespace multi_head_attention
 
@@ -167,14 +171,15 @@ inline constexpr FieldDesc kFields[] = {
 namespace experts {
 inline constexpr int kWidth = 0, kInner = 1, kExperts = 2, kChosen = 3, kActivation = 4, kScore = 5,
     kNormalize = 6, kScale = 7, kBias = 8, kRouterBias = 9, kChoiceBias = 10, kGroups = 11,
-    kChosenGroups = 12, kGroupBest = 13, kSharedInner = 14, kSharedGate = 15;
+    kChosenGroups = 12, kGroupBest = 13, kSharedInner = 14, kSharedGate = 15, kLimit = 16,
+    kGateScale = 17, kUpOffset = 18, kScaleInputs = 19, kJitter = 20;
 inline constexpr FieldDesc kFields[] = {
     {"width", FieldType::integer, 1, 1, 16777216, "", "width of input and output"},
     {"inner", FieldType::integer, 1, 1, 16777216, "", "width between the projections of an expert"},
     {"experts", FieldType::integer, 1, 1, 4096, "", "number of experts"},
     {"chosen", FieldType::integer, 1, 1, 4096, "", "experts that run for each row"},
     {"activation", FieldType::text, 0, 0, 0, "silu", "function applied to the gates"},
-    {"score", FieldType::text, 0, 0, 0, "softmax", "scores from the logits of the router: softmax or sigmoid"},
+    {"score", FieldType::text, 0, 0, 0, "softmax", "scores from the logits of the router: softmax, sigmoid or sparsemixer"},
     {"normalize", FieldType::boolean, 1, 0, 1, "", "divide the weights of the chosen experts by their sum"},
     {"scale", FieldType::real, 1, 0, 1000, "", "factor of the weights"},
     {"bias", FieldType::boolean, 0, 0, 1, "", "biases on all three projections of the experts"},
@@ -185,6 +190,11 @@ inline constexpr FieldDesc kFields[] = {
     {"group_best", FieldType::integer, 2, 1, 4096, "", "best scores of a group whose sum ranks it"},
     {"shared_inner", FieldType::integer, 0, 0, 16777216, "", "inner width of an expert that always runs; 0 disables it"},
     {"shared_gate", FieldType::boolean, 0, 0, 1, "", "scale the shared expert by the sigmoid of a product with x"},
+    {"limit", FieldType::real, 0, 0, 1000000, "", "upper limit of gates, and limit of the magnitude of ups; 0 disables it", "", true},
+    {"gate_scale", FieldType::real, 1, 0.001, 1000, "", "factor of gates before the activation; the activation is divided by it", "", true},
+    {"up_offset", FieldType::real, 0, -1000, 1000, "", "added to ups", "", true},
+    {"scale_inputs", FieldType::boolean, 0, 0, 1, "", "multiply the input of an expert by its weight instead of the output; one expert is chosen", "", true},
+    {"jitter", FieldType::real, 0.01, 0, 1, "", "of sparsemixer", "", true},
 };
 }  // namespace experts
 
