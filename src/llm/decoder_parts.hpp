@@ -26,6 +26,7 @@ struct TensorPart {
   int64_t stacked = 0;
 
   int64_t split = 0;  // > 0: the vector is stored as [rows / split, split]
+  bool split_axis = false;  // or as [rows / split, 1, split]
 
   // Whether rows of the parameter are not next to each other.
   bool scattered() const { return run > 0 || head > 0; }

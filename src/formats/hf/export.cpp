@@ -24,6 +24,7 @@ namespace {
 // A tensor of the file and the parameters that are its rows (several where projections are fused).
 struct Parts {
   int64_t rows = 0, cols = 1, split = 0;
+  bool split_axis = false;
   bool matrix = false, transposed = false;
   int64_t stacked = 0;    // as in TensorPart
   int64_t first_row = 0;  // of the parameter, if it is several tensors
@@ -87,6 +88,7 @@ Status HfExporter::prepare() {
       parts.matrix = param.spec.matrix();
       parts.transposed = part.transposed;
       parts.split = part.split;
+      parts.split_axis = part.split_axis;
       if (parts.matrix) parts.cols = param.spec.shape[1];
       LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_, path_));
       parts.params.emplace_back(&param, part);
@@ -148,6 +150,7 @@ Status HfExporter::write(const std::string& path) {
     out.dtype = parts.dtype;
     out.shape = {parts.rows};
     if (parts.split > 0) out.shape = {parts.rows / parts.split, parts.split};
+    if (parts.split_axis) out.shape.insert(out.shape.begin() + 1, 1);
     if (parts.matrix)
       out.shape.insert(parts.transposed ? out.shape.begin() : out.shape.end(), parts.cols);
     if (parts.stacked > 0) out.shape = {parts.stacked, parts.rows / parts.stacked, parts.cols};

@@ -43,6 +43,15 @@ constexpr PartName kUsual[] = {
     {Role::shared_up, "mlp.shared_experts.up_proj"},
     {Role::shared_down, "mlp.shared_experts.down_proj"},
     {Role::shared_router, "mlp.shared_expert_gate"},
+    {Role::mixer_in, "mixer.in_proj"},
+    {Role::mixer_conv, "mixer.conv1d"},
+    {Role::mixer_select, "mixer.x_proj"},
+    {Role::mixer_step, "mixer.dt_proj"},
+    {Role::mixer_step_bias, "mixer.dt_bias"},
+    {Role::mixer_rates, "mixer.A_log"},
+    {Role::mixer_through, "mixer.D"},
+    {Role::mixer_norm, "mixer.norm"},
+    {Role::mixer_out, "mixer.out_proj"},
 };
 
 const FolderNames& folder_of(const DecoderConfig& config) {
@@ -67,6 +76,9 @@ DecoderRole owner_of(DecoderRole role) {
     case Role::mlp_norm_bias: return Role::mlp_norm;
     case Role::q_norm_bias: return Role::q_norm;
     case Role::k_norm_bias: return Role::k_norm;
+    case Role::mixer_in_bias: return Role::mixer_in;
+    case Role::mixer_conv_bias: return Role::mixer_conv;
+    case Role::mixer_out_bias: return Role::mixer_out;
     default: return role;
   }
 }
@@ -122,13 +134,21 @@ bool is_fused(DecoderRole role, const DecoderConfig& config) {
   return name_of(mlp ? Role::gate : Role::q, config) == name_of(mlp ? Role::up : Role::k, config);
 }
 
+// Whether the name of a tensor is that of its part alone, without ".weight" or ".bias".
+bool is_plain(DecoderRole role) {
+  return role == Role::choice_bias || role == Role::sinks || role == Role::mixer_step_bias ||
+         role == Role::mixer_rates || role == Role::mixer_through;
+}
+
 }  // namespace
 
 TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   const DecoderPiece piece = decoder_piece(param, config);
-  const DecoderRole role = owner_of(piece.role);
+  DecoderRole role = owner_of(piece.role);
+  // Without heads, the bias of the steps is that of their projection.
+  if (role == Role::mixer_step_bias && config.scan.heads == 0) role = Role::mixer_step;
   const FolderNames& folder = folder_of(config);
-  const bool plain = role == Role::choice_bias || role == Role::sinks;
+  const bool plain = is_plain(role);
   const std::string_view kind = plain ? "" : role == piece.role ? ".weight" : ".bias";
   TensorPart part;
   part.rows = param.spec.shape[0];
@@ -140,6 +160,16 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   }
   part.name = cat(folder.block, piece.block, ".", name_of(role, config), kind);
   part.transposed = folder.transposed && param.spec.matrix();
+  if (role == piece.role && role == Role::mixer_conv) {
+    const bool conv = config.layer(piece.block).mixer == BlockMixer::conv;
+    part.split = conv ? config.conv.kernel : config.scan.kernel;
+    part.split_axis = true;
+    return part;
+  }
+  if (role == Role::mixer_rates && config.scan.heads == 0) {
+    part.split = config.scan.state;
+    return part;
+  }
   if (is_expert_matrix(role) && part.name.find(kNumberMark) == std::string::npos)
     return hf_stacked_tensor(param, config, part.name);
   if (is_expert_matrix(role)) {
