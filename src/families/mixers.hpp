@@ -10,7 +10,7 @@ namespace loom::core {
 
 struct MixerRules {
   // The names of settings in config.json. An empty name: the class has no such setting.
-  std::string_view inner = {};     // channels of the scan; if absent or null, expand * hidden
+  std::string_view inner = {};  // channels of the scan; if absent or null, expand * hidden
   std::string_view expand = "expand";
   std::string_view state = "state_size", kernel = "conv_kernel", rank = "time_step_rank";
   std::string_view heads = {}, head_dim = {}, groups = {};

@@ -41,7 +41,7 @@ struct RaggedRows {
   Buffer order_memory;
   Tensor step_order;
   std::vector<bool> second;
-  std::vector<bool> in_pass;  // sequences of the rows that were set last
+  std::vector<bool> in_pass;             // sequences of the rows that were set last
   std::vector<CachedPlan> cached_plans;  // allocated with room for all of them
   int64_t recordings = 0;
   int64_t passes = 0;  // of forward_ragged()

@@ -114,8 +114,7 @@ Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t num_outputs)
   }
   LOOM_ASSIGN(const Tensor x, s.received(given, s.input));
   LOOM_TRY(to_device(s.recorder->ops(), s.ragged->row_positions));
-  if (!s.ragged->step_order.empty())
-    LOOM_TRY(to_device(s.recorder->ops(), s.ragged->step_order));
+  if (!s.ragged->step_order.empty()) LOOM_TRY(to_device(s.recorder->ops(), s.ragged->step_order));
   CachedPlan& pass = s.ragged->plan_for(x, num_outputs);
   if (pass.num_outputs != num_outputs) LOOM_TRY(s.record_ragged(x, num_outputs, pass));
   pass.used = ++s.ragged->passes;

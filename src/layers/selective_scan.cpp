@@ -3,8 +3,8 @@
 //   [x, z] = Win u without heads, [z, x, B, C, d] = Win u with heads
 //   x = act(conv(x)); with heads also B and C
 //   [d, B, C] = Wselect x and d = Wstep d without heads
-//   y = scan(x, softplus(d + step_bias), -exp(A_log), B, C, D) * silu(z), with norms if they are set
-//   out = Wout y
+//   y = scan(x, softplus(d + step_bias), -exp(A_log), B, C, D) * silu(z), with norms if they are
+//   set out = Wout y
 // The state of a sequence is the window of the convolution, the oldest step first, then that of the
 // scan. Rows are computed in the order of time, so chunks of any size give the same bits.
 #include "base/text.hpp"
@@ -51,7 +51,8 @@ struct Params {
     const bool heads = s.single, bias = c.flag(kBias);
     add(at.in, {"in", Shape{s.projected(), s.width}, Init::glorot});
     if (bias) add(at.in_bias, {"in_bias", Shape{s.projected()}});
-    add(at.conv, {"conv", Shape{s.convolved() * s.kernel}, Init::ones, true, 1.0 / double(s.kernel)});
+    add(at.conv,
+        {"conv", Shape{s.convolved() * s.kernel}, Init::ones, true, 1.0 / double(s.kernel)});
     if (c.flag(kConvBias)) add(at.conv_bias, {"conv_bias", Shape{s.convolved()}});
     if (!heads) {
       add(at.select, {"select", Shape{s.rank + 2 * s.numbers, s.inner}, Init::glorot});
@@ -100,8 +101,8 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   if (s.inner % s.heads != 0)
     return invalid(cat("SelectiveScan: heads ", s.heads, " must divide inner ", s.inner));
   if (s.heads % s.groups != 0 || (!s.single && s.groups != 1)) {
-    return invalid(cat("SelectiveScan: groups ", s.groups, " must divide heads ",
-                       c.integer(kHeads)));
+    return invalid(
+        cat("SelectiveScan: groups ", s.groups, " must divide heads ", c.integer(kHeads)));
   }
   if (c.text(kNorm) != "none" && s.inner % s.groups != 0)
     return invalid(cat("SelectiveScan: groups ", s.groups, " must divide inner ", s.inner));
@@ -237,9 +238,9 @@ Result<Tensor> Scan::with_heads(const Tensor& all) const {
   LOOM_ASSIGN(Tensor step, scaled(slice_cols(all, after_x + 2 * mixed, s.heads), kScaleStep));
   LOOM_ASSIGN(step, binary(step, as_matrix(param(at.step_bias), 1, s.heads), BinaryKind::add));
   LOOM_ASSIGN(xbc, convolved(xbc));
-  LOOM_ASSIGN(const Tensor y, scan(slice_cols(xbc, 0, s.inner), step,
-                                   slice_cols(xbc, s.inner, mixed),
-                                   slice_cols(xbc, s.inner + mixed, mixed)));
+  LOOM_ASSIGN(const Tensor y,
+              scan(slice_cols(xbc, 0, s.inner), step, slice_cols(xbc, s.inner, mixed),
+                   slice_cols(xbc, s.inner + mixed, mixed)));
   return gated(y, z);
 }
 
@@ -264,8 +265,8 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Tensor all, scan.product(x, scan.at.in, scan.at.in_bias));
   LOOM_ASSIGN(const Tensor mixed, s.single ? scan.with_heads(all) : scan.without_heads(all));
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
-  LOOM_TRY(call.ops().matmul({mixed, scan.param(scan.at.out), scan.param(scan.at.out_bias),
-                              as_matrix(y, rows, s.width)}));
+  LOOM_TRY(call.ops().matmul(
+      {mixed, scan.param(scan.at.out), scan.param(scan.at.out_bias), as_matrix(y, rows, s.width)}));
   return call.scaled(y, static_cast<float>(c.real(kScaleOut)));
 }
 

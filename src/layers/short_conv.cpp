@@ -1,5 +1,6 @@
-// ShortConv: out(c * conv(b * x)) with [b, c, x] = Win u (Liquid AI, LFM2, 2025). The convolution is
-// causal and has a kernel per channel. The state of a sequence is its window, the oldest step first.
+// ShortConv: out(c * conv(b * x)) with [b, c, x] = Win u (Liquid AI, LFM2, 2025). The convolution
+// is causal and has a kernel per channel. The state of a sequence is its window, the oldest step
+// first.
 #include "base/text.hpp"
 #include "layers/core/field_tables.hpp"
 #include "layers/core/forward_call.hpp"
@@ -23,8 +24,8 @@ void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   if (in.rank() >= 2 && in.last() == c.integer(kWidth)) return in;
-  return invalid(cat("ShortConv: input ", in.str(), " must be [batch, time, ", c.integer(kWidth),
-                     "]"));
+  return invalid(
+      cat("ShortConv: input ", in.str(), " must be [batch, time, ", c.integer(kWidth), "]"));
 }
 
 StateSpec state(const LayerConfig& c) {
@@ -41,12 +42,12 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Tensor mixed, call.tensor(Shape{rows, width}));
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
   LOOM_TRY(call.ops().matmul({as_matrix(call.x(), rows, width), call.param(0), bias(0), all}));
-  LOOM_TRY(call.ops().binary({slice_cols(all, 0, width), slice_cols(all, 2 * width, width), gated,
-                              BinaryKind::mul}));
+  LOOM_TRY(call.ops().binary(
+      {slice_cols(all, 0, width), slice_cols(all, 2 * width, width), gated, BinaryKind::mul}));
   const bool stateful = call.stateful() && c.integer(kKernel) > 1;
-  LOOM_TRY(call.ops().causal_conv({gated, call.param(1), bias(1),
-                                   stateful ? call.state() : Tensor{}, call.step_order(), past,
-                                   call.sequences()}));
+  LOOM_TRY(
+      call.ops().causal_conv({gated, call.param(1), bias(1), stateful ? call.state() : Tensor{},
+                              call.step_order(), past, call.sequences()}));
   LOOM_TRY(call.ops().binary({past, slice_cols(all, width, width), mixed, BinaryKind::mul}));
   LOOM_TRY(call.ops().matmul({mixed, call.param(2), bias(2), as_matrix(y, rows, width)}));
   return y;

@@ -104,9 +104,8 @@ Result<LayerConfig> scan_layer(const DecoderConfig& c) {
 }
 
 Result<LayerConfig> conv_layer(const DecoderConfig& c) {
-  return make_layer(
-      LayerKind::short_conv,
-      {{"width", c.hidden_size}, {"kernel", c.conv.kernel}, {"bias", c.conv.bias}});
+  return make_layer(LayerKind::short_conv,
+                    {{"width", c.hidden_size}, {"kernel", c.conv.kernel}, {"bias", c.conv.bias}});
 }
 
 Result<LayerConfig> mlp_layer(const DecoderConfig& c) {

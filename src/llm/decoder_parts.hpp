@@ -25,7 +25,7 @@ struct TensorPart {
   // Above 0: the tensor has a first axis of this extent, which divides `rows`.
   int64_t stacked = 0;
 
-  int64_t split = 0;  // > 0: the vector is stored as [rows / split, split]
+  int64_t split = 0;        // > 0: the vector is stored as [rows / split, split]
   bool split_axis = false;  // or as [rows / split, 1, split]
 
   // Whether rows of the parameter are not next to each other.

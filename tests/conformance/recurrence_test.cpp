@@ -1,5 +1,5 @@
-// Recurrences along a sequence: with and without state, in order, and in the order of ragged passes.
-// Numbers of channels are inside and outside of vectors of sixteen.
+// Recurrences along a sequence: with and without state, in order, and in the order of ragged
+// passes. Numbers of channels are inside and outside of vectors of sixteen.
 #include "backend/reference/reference.hpp"
 #include "base/text.hpp"
 #include "conformance/training.hpp"
@@ -42,8 +42,8 @@ struct ScanCase {
   int64_t heads, channels, numbers, groups;
   bool single;
 };
-constexpr ScanCase kScans[] = {{1, 1, 1, 1, false},  {5, 1, 3, 1, false}, {33, 1, 16, 1, false},
-                               {4, 3, 2, 2, true},   {2, 16, 17, 1, true}, {6, 9, 5, 3, true},
+constexpr ScanCase kScans[] = {{1, 1, 1, 1, false},   {5, 1, 3, 1, false},  {33, 1, 16, 1, false},
+                               {4, 3, 2, 2, true},    {2, 16, 17, 1, true}, {6, 9, 5, 3, true},
                                {2, 20, 130, 2, true}, {3, 4, 2, 1, false}};
 
 struct ScanInputs {
@@ -58,8 +58,8 @@ struct ScanInputs {
 };
 
 std::string name_of(const ScanCase& s, int64_t rows, std::string_view what) {
-  return cat(what, ": ", rows, " rows, ", s.heads, " heads of ", s.channels, " x ", s.numbers, " in ",
-             s.groups);
+  return cat(what, ": ", rows, " rows, ", s.heads, " heads of ", s.channels, " x ", s.numbers,
+             " in ", s.groups);
 }
 
 }  // namespace
@@ -77,18 +77,18 @@ void conform_causal_conv() {
           const int64_t sequences = sequences_of(memory, rows);
           const Ids order = mixed_order(rows);
           const int64_t states = memory == Memory::ordered ? 4 : sequences;
-          expect_same_bits(
-              cat("causal_conv: ", rows, " x ", channels, ", ", kernel), [&](const Runner& run) {
-                const Rows y = filled(rows, channels, 1);
-                const Rows state = filled(states, channels * (kernel - 1), 1);
-                CausalConvArgs args{x.tensor(), vector_of(w)};
-                if (seed % 2 == 0) args.bias = vector_of(bias);
-                set_memory(args, memory, state, order);
-                args.y = y.tensor();
-                args.sequences = sequences;
-                run(&Ops::causal_conv, args);
-                return image_of({&y, &state});
-              });
+          expect_same_bits(cat("causal_conv: ", rows, " x ", channels, ", ", kernel),
+                           [&](const Runner& run) {
+                             const Rows y = filled(rows, channels, 1);
+                             const Rows state = filled(states, channels * (kernel - 1), 1);
+                             CausalConvArgs args{x.tensor(), vector_of(w)};
+                             if (seed % 2 == 0) args.bias = vector_of(bias);
+                             set_memory(args, memory, state, order);
+                             args.y = y.tensor();
+                             args.sequences = sequences;
+                             run(&Ops::causal_conv, args);
+                             return image_of({&y, &state});
+                           });
         }
       }
     }
@@ -157,8 +157,8 @@ void conform_selective_scan_dx() {
       expect_same_bits(name_of(s, rows, "selective_scan_dx"), [&](const Runner& run) {
         const Rows dx = filled(rows, s.heads * s.channels, 1), ddt = filled(rows, s.heads, 1);
         const Rows da = filled(1, in.a.tensor().cols(), 0), dd = filled(1, s.heads, 0);
-        SelectiveScanDxArgs args{dy.tensor(),    in.x.tensor(), in.dt.tensor(), vector_of(in.a),
-                                 in.b.tensor(), in.c.tensor()};
+        SelectiveScanDxArgs args{dy.tensor(),     in.x.tensor(), in.dt.tensor(),
+                                 vector_of(in.a), in.b.tensor(), in.c.tensor()};
         args.d = vector_of(in.d);
         if (seed % 4 != 1) args.dx = dx.tensor();
         if (seed % 4 != 2) args.ddt = ddt.tensor();
@@ -181,8 +181,8 @@ void conform_selective_scan_db() {
       expect_same_bits(name_of(s, rows, "selective_scan_db"), [&](const Runner& run) {
         const Rows db = filled(rows, s.groups * s.numbers, 1);
         const Rows dc = filled(rows, s.groups * s.numbers, 2);
-        SelectiveScanDbArgs args{dy.tensor(),   in.x.tensor(), in.dt.tensor(), vector_of(in.a),
-                                 in.b.tensor(), in.c.tensor()};
+        SelectiveScanDbArgs args{dy.tensor(),     in.x.tensor(), in.dt.tensor(),
+                                 vector_of(in.a), in.b.tensor(), in.c.tensor()};
         if (seed % 3 != 1) args.db = db.tensor();
         if (seed % 3 != 2) args.dc = dc.tensor();
         args.groups = s.groups;
@@ -240,8 +240,7 @@ TEST(CausalConv, RefusesAnOrderWithoutState) {
   EXPECT_EQ(check(args).error().message, "causal_conv: rows with an order need a state");
   const Rows odd(1, 7);
   args.w = vector_of(odd);
-  EXPECT_EQ(check(args).error().message,
-            "causal_conv: w has 7 values, must be 3 times 1 to 64");
+  EXPECT_EQ(check(args).error().message, "causal_conv: w has 7 values, must be 3 times 1 to 64");
 }
 
 }  // namespace

@@ -162,8 +162,8 @@ class LiteralMixer {
         for (size_t i = 0; i < n; ++i) {
           const double log = at(Role::mixer_rates, scan_.heads > 0 ? head : c * n + i);
           double& state = h[c * n + i];
-          state = std::exp(-step * std::exp(log)) * state +
-                  step * in.b[t][group * n + i] * in.x[t][c];
+          state =
+              std::exp(-step * std::exp(log)) * state + step * in.b[t][group * n + i] * in.x[t][c];
           y[c] += in.c[t][group * n + i] * state;
         }
         y[c] += at(Role::mixer_through, head) * in.x[t][c];

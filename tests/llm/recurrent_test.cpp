@@ -86,7 +86,8 @@ TEST_P(RecurrentSession, ReadsPiecesOfAnySizeAfterAnyRewindWithTheSameBits) {
   LlmSession session = this->session();
   for (int step = 0; step < 120; ++step) {
     if (random() % 3 == 0 || session.position() == 70)
-      session.rewind(static_cast<int64_t>(random() % static_cast<uint64_t>(session.position() + 1)));
+      session.rewind(
+          static_cast<int64_t>(random() % static_cast<uint64_t>(session.position() + 1)));
     const int64_t at = session.position();
     const int64_t left = 70 - at;
     if (left == 0) continue;

@@ -65,10 +65,18 @@ def attention(r):
     }
 
 
+def attending(r, layers):
+    """The layers with attention: one at least, which generate() of transformers needs."""
+    return sorted({r.randrange(layers)} | {i for i in range(layers) if r.random() < 0.3})
+
+
 def lfm2(r):
     values = common(r) | attention(r)
     del values["hidden_act"]
     layers = values["num_hidden_layers"]
+    kinds = ["conv"] * layers
+    for i in attending(r, layers):
+        kinds[i] = "full_attention"
     return values | {
         "norm_eps": r.choice(EPS),
         "conv_bias": r.choice(FLAG),
@@ -76,18 +84,17 @@ def lfm2(r):
         "block_auto_adjust_ff_dim": r.choice(FLAG),
         "block_multiple_of": r.choice([1, 8, 16]),
         "block_ffn_dim_multiplier": r.choice([1.0, 0.7, 1.4]),
-        "layer_types": [r.choice(["conv", "conv", "full_attention"]) for _ in range(layers)],
+        "layer_types": kinds,
     }
 
 
 def bamba(r):
     values = common(r) | attention(r)
     groups, expand = r.choice([1, 1, 2]), r.choice([1, 2])
-    layers = range(values["num_hidden_layers"])
     count = groups * r.choice([1, 2])
     return values | {
         "rms_norm_eps": r.choice(EPS),
-        "attn_layer_indices": r.choice([None, [i for i in layers if r.random() < 0.5]]),
+        "attn_layer_indices": attending(r, values["num_hidden_layers"]),
         "mamba_n_heads": count if 8 * expand % count == 0 else groups,
         "mamba_n_groups": groups,
         "mamba_d_head": "auto",

@@ -21,8 +21,7 @@ template <class T, class Args, class F>
 void each_step(const Args& args, T* scratch, int64_t scratch_count, F f) {
   const int64_t rows = args.x.rows(), length = rows / args.sequences;
   for (int64_t i = 0; i < rows; ++i) {
-    const int32_t* o =
-        args.order.empty() ? nullptr : args.order.i32() + i * args.order.row_stride;
+    const int32_t* o = args.order.empty() ? nullptr : args.order.i32() + i * args.order.row_stride;
     const int64_t row = o == nullptr ? i : o[0];
     if (args.state.empty()) {
       for (int64_t k = 0; k < scratch_count && i % length == 0; ++k) scratch[k] = T(0);
@@ -252,8 +251,7 @@ void selective_scan_db(const SelectiveScanDbArgs& args, const Lane& lane) {
       const int64_t i = first_head + at / args.channels(), p = at % args.channels();
       const ScanHead<T> head(args, i);
       T state = T(0), later = T(0);
-      for (int64_t t = 0; t < length; ++t)
-        states[t] = state = head.next(first + t, p, n, state);
+      for (int64_t t = 0; t < length; ++t) states[t] = state = head.next(first + t, p, n, state);
       for (int64_t t = length; t-- > 0;) {
         const int64_t r = first + t;
         const T dy = args.dy.row<T>(r)[i * args.channels() + p];

@@ -33,18 +33,17 @@ constexpr MixerRules kBambaMixers = {.expand = "mamba_expand",
                                      .norm = "gated"};
 
 extern const DecoderFamily kBambaFamily;
-constexpr DecoderFamily kBambaFamily = {
-    .hf_class = "BambaForCausalLM",
-    .model_type = "bamba",
-    .config = {.bias = kBothBiases,
-               .kv_heads_default = false,
-               .max_positions = 262144,
-               .rms_norm_eps = 1e-5,
-               .partial_rotary = true,
-               .rotary_part = 0.5,
-               .bos_token_id = 1,
-               .eos_token_id = 2},
-    .folder = {.names = kBambaNames},
-    .mixers = &kBambaMixers};
+constexpr DecoderFamily kBambaFamily = {.hf_class = "BambaForCausalLM",
+                                        .model_type = "bamba",
+                                        .config = {.bias = kBothBiases,
+                                                   .kv_heads_default = false,
+                                                   .max_positions = 262144,
+                                                   .rms_norm_eps = 1e-5,
+                                                   .partial_rotary = true,
+                                                   .rotary_part = 0.5,
+                                                   .bos_token_id = 1,
+                                                   .eos_token_id = 2},
+                                        .folder = {.names = kBambaNames},
+                                        .mixers = &kBambaMixers};
 
 }  // namespace loom::core

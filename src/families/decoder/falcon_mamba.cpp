@@ -9,11 +9,8 @@ constexpr PartName kFalconMambaNames[] = {
     {DecoderRole::output_norm, "backbone.norm_f"},
     {DecoderRole::attention_norm, "norm"},
 };
-constexpr ConfigKeys kFalconMambaKeys = {.inner = {},
-                                         .heads = {},
-                                         .kv_heads = {},
-                                         .positions = {},
-                                         .eps = "layer_norm_epsilon"};
+constexpr ConfigKeys kFalconMambaKeys = {
+    .inner = {}, .heads = {}, .kv_heads = {}, .positions = {}, .eps = "layer_norm_epsilon"};
 constexpr MixerRules kFalconMambaMixers = {
     .step_norm_eps = "mixer_rms_eps", .mlp = false, .step_norm = "plain"};
 

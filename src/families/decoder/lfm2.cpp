@@ -28,21 +28,20 @@ constexpr MixerRules kLfm2Mixers = {.kernel = "conv_L_cache",
                                     .conv = true};
 
 extern const DecoderFamily kLfm2Family;
-constexpr DecoderFamily kLfm2Family = {
-    .hf_class = "Lfm2ForCausalLM",
-    .model_type = "lfm2",
-    .config = {.bias = kNoBiases,
-               .qk_norm = true,
-               .keys = &kLfm2Keys,
-               .kv_heads_default = false,
-               .inner_rounded = true,
-               .max_positions = 128000,
-               .rms_norm_eps = 1e-5,
-               .tied = true,
-               .rope_theta = 1e6,
-               .bos_token_id = 1,
-               .eos_token_id = 2},
-    .folder = {.names = kLfm2Names},
-    .mixers = &kLfm2Mixers};
+constexpr DecoderFamily kLfm2Family = {.hf_class = "Lfm2ForCausalLM",
+                                       .model_type = "lfm2",
+                                       .config = {.bias = kNoBiases,
+                                                  .qk_norm = true,
+                                                  .keys = &kLfm2Keys,
+                                                  .kv_heads_default = false,
+                                                  .inner_rounded = true,
+                                                  .max_positions = 128000,
+                                                  .rms_norm_eps = 1e-5,
+                                                  .tied = true,
+                                                  .rope_theta = 1e6,
+                                                  .bos_token_id = 1,
+                                                  .eos_token_id = 2},
+                                       .folder = {.names = kLfm2Names},
+                                       .mixers = &kLfm2Mixers};
 
 }  // namespace loom::core

@@ -9,11 +9,8 @@ constexpr PartName kMambaNames[] = {
     {DecoderRole::output_norm, "backbone.norm_f"},
     {DecoderRole::attention_norm, "norm"},
 };
-constexpr ConfigKeys kMambaKeys = {.inner = {},
-                                   .heads = {},
-                                   .kv_heads = {},
-                                   .positions = {},
-                                   .eps = "layer_norm_epsilon"};
+constexpr ConfigKeys kMambaKeys = {
+    .inner = {}, .heads = {}, .kv_heads = {}, .positions = {}, .eps = "layer_norm_epsilon"};
 constexpr MixerRules kMambaMixers = {.mlp = false};
 
 extern const DecoderFamily kMambaFamily;

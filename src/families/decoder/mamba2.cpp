@@ -9,11 +9,8 @@ constexpr PartName kMamba2Names[] = {
     {DecoderRole::output_norm, "backbone.norm_f"},
     {DecoderRole::attention_norm, "norm"},
 };
-constexpr ConfigKeys kMamba2Keys = {.inner = {},
-                                    .heads = {},
-                                    .kv_heads = {},
-                                    .positions = {},
-                                    .eps = "layer_norm_epsilon"};
+constexpr ConfigKeys kMamba2Keys = {
+    .inner = {}, .heads = {}, .kv_heads = {}, .positions = {}, .eps = "layer_norm_epsilon"};
 constexpr MixerRules kMamba2Mixers = {.heads = "num_heads",
                                       .head_dim = "head_dim",
                                       .groups = "n_groups",

@@ -33,7 +33,10 @@ Status check_step_limit(const ConfigFields& fields) {
   const auto& limits = list->elements();
   if (limits.size() != 2) return fields.bad(kKey, "expected two numbers");
   const auto low = limits[0].as_double(kKey), high = limits[1].as_double(kKey);
-  const bool open = limits[1].text() == "Infinity" || (high.ok() && *high > 1e30);
+  // JSON has no infinity; transformers writes an object.
+  const JsonValue* tagged = limits[1].is_object() ? limits[1].find("__float__") : nullptr;
+  const JsonValue& last = tagged == nullptr ? limits[1] : *tagged;
+  const bool open = last.text() == "Infinity" || (high.ok() && *high > 1e30);
   if (low.ok() && *low <= 0 && open) return {};
   return fields.refuse(kKey, "limits are not supported; only [0, Infinity] is");
 }
@@ -49,9 +52,8 @@ Status read_scan_heads(const ConfigFields& fields, const MixerRules& rules, Deco
     LOOM_TRY(read_count(fields, rules.head_dim, width, kMaxMixerSize, width));
   }
   if (s.heads % s.groups != 0 || s.inner % s.groups != 0) {
-    return fields.bad(rules.groups,
-                      cat(s.groups, " groups do not divide ", s.heads, " heads and ", s.inner,
-                          " channels"));
+    return fields.bad(rules.groups, cat(s.groups, " groups do not divide ", s.heads, " heads and ",
+                                        s.inner, " channels"));
   }
   if (s.heads * width == s.inner) return {};
   return fields.bad(rules.heads,
@@ -98,8 +100,8 @@ Status read_scan(const ConfigFields& fields, const MixerRules& rules, DecoderCon
   const auto u = [](int64_t v) { return static_cast<uint64_t>(v); };
   uint64_t total = 0;
   const int64_t mixed = s.groups * s.state;
-  if (mixed <= kMaxMixerSize && checked_mul(u(3 * s.inner + 2 * mixed + s.heads),
-                                            u(config.hidden_size), total) &&
+  if (mixed <= kMaxMixerSize &&
+      checked_mul(u(3 * s.inner + 2 * mixed + s.heads), u(config.hidden_size), total) &&
       checked_mul(total, u(config.num_layers), total) && total <= kMaxMixerWeights) {
     return {};
   }
@@ -166,8 +168,7 @@ Status read_hf_mixers(const ConfigFields& fields, const DecoderFamily& family,
                       DecoderConfig& config) {
   if (family.mixers == nullptr) return {};
   const MixerRules& rules = *family.mixers;
-  LOOM_TRY(rules.conv ? read_convs(fields, rules, config.conv)
-                      : read_scan(fields, rules, config));
+  LOOM_TRY(rules.conv ? read_convs(fields, rules, config.conv) : read_scan(fields, rules, config));
   return read_blocks(fields, rules, config);
 }
 

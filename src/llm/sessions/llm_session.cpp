@@ -176,7 +176,8 @@ Status LlmSession::catch_up() {
     session_.rewind(progress_.position(0));
     const std::span<const TokenId> fed = fed_;
     const auto chunk = static_cast<size_t>(options_.chunk);
-    for (auto at = static_cast<size_t>(position()); at < fed.size(); at = static_cast<size_t>(position()))
+    for (auto at = static_cast<size_t>(position()); at < fed.size();
+         at = static_cast<size_t>(position()))
       LOOM_TRY(feed_piece(fed.subspan(at, std::min(fed.size() - at, chunk)), false));
     read_again_ += static_cast<int64_t>(fed.size() - from);
     return {};

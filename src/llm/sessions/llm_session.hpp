@@ -69,7 +69,8 @@ class LlmSession : public TokenReader {
   // Saves what the session has read, with keys, values and logits, to a file (session_state.cpp),
   // and restores it with the same bits. load_state() needs the same weights, types and numerics,
   // and room for the tokens; after an Error the session is unchanged. Errors: unsupported (on a
-  // GPU, layers whose sequences cannot share a pass), bad_file, out_of_range (a context that is too small), those of files.
+  // GPU, layers whose sequences cannot share a pass), bad_file, out_of_range (a context that is too
+  // small), those of files.
   Status save_state(const FileRef& path) const;
   Status load_state(const FileRef& path);
 
@@ -117,8 +118,8 @@ class LlmSession : public TokenReader {
   std::vector<TokenId> fed_;         // up to position()
   StateProgress progress_;
   int64_t read_again_ = 0;
-  int64_t batch_;                    // sample_batch() of a device
-  Buffer drawn_;  // found tokens of feed_sampled(), read by the next step; candidates
+  int64_t batch_;  // sample_batch() of a device
+  Buffer drawn_;   // found tokens of feed_sampled(), read by the next step; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;
   std::vector<float> hidden_;  // of hidden()

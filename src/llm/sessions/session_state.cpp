@@ -8,7 +8,8 @@
 //   ...      per layer with a cache: keys, then values. Each has, for all heads and then for all P
 //            positions, D numbers as in the cache (4-bit numbers two in a byte), then their steps
 //            (KvCache)
-//   ...      if the network has recurrent states: 8 bytes, the number of tokens that these have read
+//   ...      if the network has recurrent states: 8 bytes, the number of tokens that these have
+//   read
 //            (at most P), then the states of all layers, f32
 //   32       XXH3-128 of everything before, hex digits
 //
@@ -230,7 +231,8 @@ Result<StateFile> read_state(const FileRef& path, const StateTarget& to) {
     const auto at = out.caches_at + static_cast<uint64_t>(cache_bytes(to.caches, counts.tokens));
     const auto read = load_le<uint64_t>(bytes.data() + at);
     if (read > static_cast<uint64_t>(counts.tokens))
-      return in.error(cat("its recurrent states have read ", read, " of ", counts.tokens, " tokens"));
+      return in.error(
+          cat("its recurrent states have read ", read, " of ", counts.tokens, " tokens"));
     out.state_position = static_cast<int64_t>(read);
   }
   out.file = std::move(file);

@@ -33,8 +33,8 @@ struct StateFile {
   int64_t state_position = 0;
 };
 
-// Errors of both: unsupported (recurrent states of a session that is not ragged), those of files; of read_state also bad_file and
-// out_of_range (a context that is too small).
+// Errors of both: unsupported (recurrent states of a session that is not ragged), those of files;
+// of read_state also bad_file and out_of_range (a context that is too small).
 Status write_state(const FileRef& path, const StateTarget& from, std::span<const TokenId> fed,
                    std::span<const float> logits);
 Result<StateFile> read_state(const FileRef& path, const StateTarget& to);

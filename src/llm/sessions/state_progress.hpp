@@ -1,7 +1,7 @@
 // StateProgress: how many tokens the recurrent states of each sequence of a session have read. A
 // state cannot be rewound to any position: the session has the current one and, if it is ragged,
-// the one before the last pass. Rewinding takes the nearest earlier one of these, or else the start.
-// The tokens from there on are then read again before the next pass.
+// the one before the last pass. Rewinding takes the nearest earlier one of these, or else the
+// start. The tokens from there on are then read again before the next pass.
 #pragma once
 
 #include <vector>

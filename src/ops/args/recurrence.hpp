@@ -15,8 +15,8 @@
 namespace loom::core {
 
 // y[t,c] = (sum over k of w[c,k] * x[t-K+1+k,c]) + bias[c], k ascending, under rule 2 of
-// docs/numerics.md. x, y [R,C]; w [C K]; bias [C] may be empty. W = (K-1) C: the last K-1 rows of x,
-// the oldest first. K is at most kMaxKernel.
+// docs/numerics.md. x, y [R,C]; w [C K]; bias [C] may be empty. W = (K-1) C: the last K-1 rows of
+// x, the oldest first. K is at most kMaxKernel.
 struct CausalConvArgs {
   static constexpr int64_t kMaxKernel = 64;
   Tensor x, w, bias, state, order, y;
@@ -32,7 +32,8 @@ struct CausalConvArgs {
   int64_t work() const { return x.rows() * w.shape.count() / 2 + x.shape.count(); }
 };
 
-// dx[t,c] (+)= sum over k of w[c,k] * dy[t+K-1-k,c], k ascending; dw[c,k] (+)= sum over t of dy[t,c]
+// dx[t,c] (+)= sum over k of w[c,k] * dy[t+K-1-k,c], k ascending; dw[c,k] (+)= sum over t of
+// dy[t,c]
 // * x[t-K+1+k,c], sequences and t ascending. Both under rule 2. dx, dw may be empty.
 struct CausalConvDxArgs {
   Tensor dy, x, w, dx, dw;

@@ -123,8 +123,14 @@ Status check(const SelectiveScanArgs& args) {
   LOOM_TRY(apart_from("selective_scan", "state", state,
                       {{"x", x}, {"dt", dt}, {"a", a}, {"b", b}, {"c", c}, {"d", d}}));
   return apart_from("selective_scan", "y", y,
-                    {{"x", x}, {"dt", dt}, {"a", a}, {"b", b}, {"c", c}, {"d", d},
-                     {"state", state}, {"order", order}});
+                    {{"x", x},
+                     {"dt", dt},
+                     {"a", a},
+                     {"b", b},
+                     {"c", c},
+                     {"d", d},
+                     {"state", state},
+                     {"order", order}});
 }
 
 Status gradient_rule(Differentiator& d, const SelectiveScanArgs& a) {
