@@ -32,9 +32,8 @@ struct CausalConvArgs {
   int64_t work() const { return x.rows() * w.shape.count() / 2 + x.shape.count(); }
 };
 
-// dx[t,c] (+)= sum over k of w[c,k] * dy[t+K-1-k,c], k ascending; dw[c,k] (+)= sum over t of
-// dy[t,c]
-// * x[t-K+1+k,c], sequences and t ascending. Both under rule 2. dx, dw may be empty.
+// dx[t,c] (+)= sum over k of w[c,k] * dy[t+K-1-k,c]; dw[c,k] (+)= sum over t of dy[t,c] *
+// x[t-K+1+k,c]. Both ascend under rule 2, sequences first. dx, dw may be empty.
 struct CausalConvDxArgs {
   Tensor dy, x, w, dx, dw;
   int64_t sequences = 1;
