@@ -325,11 +325,11 @@ enum class ScanNorm : uint8_t { none, gated, before_gate };
 // weighted.
 enum class StepNorm : uint8_t { none, plain, weighted };
 
-// A selective state-space layer over [B, T, width] with its projections: h = exp(dt A) h + dt B x
-// and y = C h + D x, from a causal convolution of the input, times a gate. heads = 0: one step and
-// `state` rates for each of `inner` channels (Mamba; Gu and Dao, 2023). heads > 0: one step and one
-// rate for each head, B and C for each group (Mamba-2; Dao and Gu, 2024). A session has a state of
-// fixed size for each sequence.
+// A selective state-space layer over [B, T, width] with its projections. The scan is h = exp(dt A)
+// h + dt B x and y = C h + D x. Its x comes from a causal convolution, and a gate multiplies y.
+// heads = 0: one step and `state` rates for each of `inner` channels (Mamba; Gu and Dao, 2023).
+// heads > 0: one step and one rate for each head, B and C for each group (Mamba-2; Dao and Gu,
+// 2024). A session has a state of fixed size for each sequence.
 struct LOOM_API SelectiveScan {
   // Width of input and output; 1 to 16777216.
   int64_t width = 1;
@@ -337,11 +337,12 @@ struct LOOM_API SelectiveScan {
   int64_t inner = 1;
   // Numbers in the state of a channel; 1 to 256.
   int64_t state = 16;
-  // Heads with inner / heads channels; 0: Mamba without heads; 0 to 65536.
+  // Heads with inner / heads channels; 0 means Mamba without heads; 0 to 65536.
   int64_t heads = 0;
   // Groups of heads with one B and C; must divide heads; 1 to 65536.
   int64_t groups = 1;
-  // Width of the low-rank step without heads; 0: a sixteenth of width, rounded up; 0 to 16777216.
+  // Width of the low-rank step without heads; 0 means a sixteenth of width, rounded up; 0 to
+  // 16777216.
   int64_t rank = 0;
   // Steps that the convolution sees; 1 to 64.
   int64_t kernel = 4;

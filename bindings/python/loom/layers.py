@@ -651,18 +651,18 @@ class Experts(Layer):
 
 @dataclass(frozen=True)
 class SelectiveScan(Layer):
-    """A selective state-space layer over [B, T, width] with its projections: h = exp(dt A) h + dt B
-    x and y = C h + D x, from a causal convolution of the input, times a gate. heads = 0: one step
-    and `state` rates for each of `inner` channels (Mamba; Gu and Dao, 2023). heads > 0: one step
-    and one rate for each head, B and C for each group (Mamba-2; Dao and Gu, 2024). A session has a
-    state of fixed size for each sequence.
+    """A selective state-space layer over [B, T, width] with its projections. The scan is h = exp(dt
+    A) h + dt B x and y = C h + D x. Its x comes from a causal convolution, and a gate multiplies y.
+    heads = 0: one step and `state` rates for each of `inner` channels (Mamba; Gu and Dao, 2023).
+    heads > 0: one step and one rate for each head, B and C for each group (Mamba-2; Dao and Gu,
+    2024). A session has a state of fixed size for each sequence.
 
     width: Width of input and output; 1 to 16777216.
     inner: Channels of the scan; 1 to 16777216.
     state: Numbers in the state of a channel; 1 to 256.
-    heads: Heads with inner / heads channels; 0: Mamba without heads; 0 to 65536.
+    heads: Heads with inner / heads channels; 0 means Mamba without heads; 0 to 65536.
     groups: Groups of heads with one B and C; must divide heads; 1 to 65536.
-    rank: Width of the low-rank step without heads; 0: a sixteenth of width, rounded up; 0 to
+    rank: Width of the low-rank step without heads; 0 means a sixteenth of width, rounded up; 0 to
         16777216.
     kernel: Steps that the convolution sees; 1 to 64.
     bias: Biases on the first and the last projection.
