@@ -7,7 +7,8 @@
 
 namespace loom::core::reference {
 
-// A row of a recurrence: its row in x, and the rows of `state` before and after it. Null means zeros.
+// A row of a recurrence: its row in x, and the rows of `state` before and after it. A null `before`
+// means zeros.
 template <class T>
 struct Step {
   int64_t row;
