@@ -336,6 +336,79 @@ struct LOOM_API Experts {
   operator Layer() const;
 };
 
+// The RMS norm between a selective scan and its output projection, by groups: none; gated, of the
+// gated value; before_gate, before the gate.
+enum class ScanNorm : uint8_t { none, gated, before_gate };
+
+// RMS norms of the low-rank step, B and C of a selective scan: none; plain, without weights;
+// weighted.
+enum class StepNorm : uint8_t { none, plain, weighted };
+
+// A selective state-space layer over [B, T, width] with its projections. The scan is h = exp(dt A)
+// h + dt B x and y = C h + D x. Its x comes from a causal convolution, and a gate multiplies y.
+// heads = 0: one step and `state` rates for each of `inner` channels (Mamba; Gu and Dao, 2023).
+// heads > 0: one step and one rate for each head, B and C for each group (Mamba-2; Dao and Gu,
+// 2024). A session has a state of fixed size for each sequence.
+struct LOOM_API SelectiveScan {
+  // Width of input and output; 1 to 16777216.
+  int64_t width = 1;
+  // Channels of the scan; 1 to 16777216.
+  int64_t inner = 1;
+  // Numbers in the state of a channel; 1 to 256.
+  int64_t state = 16;
+  // Heads with inner / heads channels; 0 means Mamba without heads; 0 to 65536.
+  int64_t heads = 0;
+  // Groups of heads with one B and C; must divide heads; 1 to 65536.
+  int64_t groups = 1;
+  // Width of the low-rank step without heads; 0 means a sixteenth of width, rounded up; 0 to
+  // 16777216.
+  int64_t rank = 0;
+  // Steps that the convolution sees; 1 to 64.
+  int64_t kernel = 4;
+  // Biases on the first and the last projection.
+  bool bias = false;
+  // A bias on the convolution.
+  bool conv_bias = true;
+  // Function applied to the convolution.
+  Activation activation = Activation::silu;
+  // RMS norm before the last projection: none, gated or before_gate.
+  ScanNorm norm = ScanNorm::none;
+  // Added to the mean square in that norm; 0 to 1.
+  double norm_eps = 1e-05;
+  // RMS norms of the low-rank step, B and C: none, plain or weighted.
+  StepNorm step_norm = StepNorm::none;
+  // Added to the mean square in those norms; 0 to 1.
+  double step_norm_eps = 1e-06;
+  // Factor of the input; -1000000 to 1000000.
+  double scale_in = 1;
+  // Factor of the gate; -1000000 to 1000000.
+  double scale_gate = 1;
+  // Factor of x before the convolution; -1000000 to 1000000.
+  double scale_x = 1;
+  // Factor of B before the convolution; with heads; -1000000 to 1000000.
+  double scale_b = 1;
+  // Factor of C before the convolution; with heads; -1000000 to 1000000.
+  double scale_c = 1;
+  // Factor of the steps before their bias; with heads; -1000000 to 1000000.
+  double scale_step = 1;
+  // Factor of the output; -1000000 to 1000000.
+  double scale_out = 1;
+  operator Layer() const;
+};
+
+// A gated causal convolution over [B, T, width] (Liquid AI, LFM2, 2025): out(c * conv(b * x)), with
+// b, c and x from one projection. Each channel has its own kernel. A session has the last kernel -
+// 1 steps of each sequence.
+struct LOOM_API ShortConv {
+  // Width of input and output; 1 to 16777216.
+  int64_t width = 1;
+  // Steps that the convolution sees; 1 to 64.
+  int64_t kernel = 3;
+  // Biases on the projections and the convolution.
+  bool bias = false;
+  operator Layer() const;
+};
+
 // x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019).
 struct LOOM_API RmsNorm {
   // Normalized width; 1 to 16777216.

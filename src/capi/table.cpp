@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 290,
+      1, 292,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,

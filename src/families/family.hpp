@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "families/experts.hpp"
+#include "families/mixers.hpp"
 #include "llm/decoder_config.hpp"
 #include "llm/roles.hpp"
 
@@ -126,6 +127,7 @@ struct ConfigRules {
   std::string_view multi_query_key = {};  // setting, true if absent: one head of keys and values
   bool kv_heads_default = true;           // num_key_value_heads may be absent
   bool inner_default = false;             // the inner size may be absent: 4 * hidden
+  bool inner_rounded = false;             // the inner size is rounded by the rule of LFM2
   int32_t head_dim = 0;                   // when absent (not null): 0 = hidden_size / num_heads
   int32_t max_positions = 2048;           // when absent
   double rms_norm_eps = 1e-6;             // when absent
@@ -246,6 +248,7 @@ struct DecoderFamily {
   FolderNames folder = {};
   GgufRules gguf = {};
   const ExpertRules* experts = nullptr;  // null: the class has no experts
+  const MixerRules* mixers = nullptr;    // null: every block has attention
 };
 
 // All rows, by the name of their file.

@@ -36,7 +36,10 @@ Pass Session::Impl::pass() {
   p.ropes = &ropes;
   p.sequences = options.ragged ? 1 : options.sequences;
   p.first = options.ragged ? 0 : position;
-  if (ragged) p.row_positions = ragged->row_positions;
+  if (ragged) {
+    p.row_positions = ragged->row_positions;
+    p.step_order = ragged->step_order;
+  }
   if (masked) {
     p.mask = masked->mask;
     p.ends = masked->ends;
@@ -184,10 +187,11 @@ Status Session::Impl::check_cache() const {
 Status Session::Impl::make_state() {
   const DType compute = recorder->ops().compute;
   const int64_t element = dtype_info(compute).bits / 8;
+  const int64_t rows = options.sequences * (options.ragged ? 2 : 1);
   int64_t bytes = 0;
   for (const StateSpec& s : network->states()) {
     bytes += 2 * cache_of(s).bytes();
-    bytes += round_up(s.width * options.sequences * element, 64);
+    bytes += round_up(s.width * rows * element, 64);
   }
   LOOM_ASSIGN(state_memory, allocate_for(recorder->ops(), bytes));
   std::byte* at = state_memory.data();
@@ -197,8 +201,8 @@ Status Session::Impl::make_state() {
     cache.values = at + cache.bytes();
     at += 2 * cache.bytes();
     caches.push_back(cache);
-    states.push_back(zeroed(at, compute, Shape{options.sequences, s.width}));
-    at += round_up(s.width * options.sequences * element, 64);
+    states.push_back(zeroed(at, compute, Shape{rows, s.width}));
+    at += round_up(s.width * rows * element, 64);
   }
   const std::vector<bool> read = network->fed_back();
   if (std::find(read.begin(), read.end(), true) != read.end()) {
@@ -250,8 +254,10 @@ Status Session::Impl::attach_state(Device* device) {
     state.push_back(range_of(next_feedback.memory()));
   }
   LOOM_ASSIGN(state_attached, Attached::attach(device, state, MemoryUse::state, false));
-  const MemoryRange own = ragged ? range_of(ragged->place_memory) : MemoryRange{};
-  LOOM_ASSIGN(places_attached, Attached::attach(device, {&own, 1}, MemoryUse::scratch, false));
+  std::vector<MemoryRange> own;
+  if (ragged) own = {range_of(ragged->place_memory), range_of(ragged->order_memory)};
+  std::erase_if(own, [](const MemoryRange& range) { return range.bytes == 0; });
+  LOOM_ASSIGN(places_attached, Attached::attach(device, own, MemoryUse::scratch, false));
   return {};
 }
 
@@ -374,7 +380,7 @@ Status Session::Impl::keep_feedback(const std::vector<Tensor>& outputs, size_t f
 
 Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y) {
   LOOM_TRY(check_params(first, last));
-  if (position == 0 && first == 0 && !has_initial_states) {
+  if (position == 0 && first == 0 && !has_initial_states && !options.ragged) {
     for (const Tensor& t : states) {
       if (t.shape.count() > 0) LOOM_TRY(recorder->fill({t, 0.0f}));
     }
@@ -502,7 +508,8 @@ int64_t Session::state_bytes() const {
   int64_t bytes = impl_->state_memory.size() + impl_->feedback.memory().size() +
                   impl_->next_feedback.memory().size();
   if (impl_->ragged)
-    bytes += impl_->ragged->place_memory.size() + impl_->ragged->page_memory.size();
+    bytes += impl_->ragged->place_memory.size() + impl_->ragged->page_memory.size() +
+             impl_->ragged->order_memory.size();
   for (const RopeTable& table : impl_->ropes) bytes += table.bytes();
   return bytes;
 }

@@ -99,6 +99,21 @@ class Session {
   Status fetch_pages(std::span<const int32_t> pages) const;
   Status send_pages(std::span<const int32_t> pages) const;
 
+  // Ragged sessions with recurrent states. Rows at position 0 begin with zeros, others with the
+  // current state of their sequence; they must continue it. A pass leaves that state as it is.
+  // keep_states() makes the states that the last pass wrote current, and undo_states() the one
+  // before the last keep_states() of a sequence. Both do nothing without such states.
+  bool has_states() const;
+  void keep_states();
+  void undo_states(int64_t sequence);
+  // Copies the current state of one sequence to another. Errors: those of a device.
+  Status copy_states(int64_t from, int64_t to);
+  // The current state of every recurrent layer, [1, width]. fetch_states() and send_states() copy
+  // it from a device and back.
+  std::vector<Tensor> states_of(int64_t sequence) const;
+  Status fetch_states(int64_t sequence) const;
+  Status send_states(int64_t sequence) const;
+
   // A counter for callers; layers of ragged sessions do not use it.
   int64_t position() const;
   void advance(int64_t positions);

@@ -36,6 +36,12 @@ struct RaggedRows {
   Tensor row_positions;
   Buffer page_memory;                    // of a session with pages: their tables
   std::vector<Device::Move> page_moves;  // of copy_page()
+  // Recurrent states: the order of the rows of a pass (ops/args/recurrence.hpp), and for each
+  // sequence which of its two rows is current. A pass writes the other one.
+  Buffer order_memory;
+  Tensor step_order;
+  std::vector<bool> second;
+  std::vector<bool> in_pass;             // sequences of the rows that were set last
   std::vector<CachedPlan> cached_plans;  // allocated with room for all of them
   int64_t recordings = 0;
   int64_t passes = 0;  // of forward_ragged()
@@ -59,7 +65,7 @@ struct Session::Impl {
   Buffer arena;
   Buffer state_memory;
   std::vector<KvCache> caches;      // [state]
-  std::vector<Tensor> states;       // [state]: [sequences, width]
+  std::vector<Tensor> states;       // [state]: [sequences, width]; two rows each if ragged
   bool has_initial_states = false;  // they are not zeros at position 0
   std::vector<Tensor> with_width() const;
   // The values that feedback links read in this pass, and in the next.
@@ -93,6 +99,9 @@ struct Session::Impl {
   Status check_cache() const;
   Status make_state();
   Status make_row_positions();
+  Status make_step_order(int64_t rows);
+  void order_steps(std::span<const RowPosition> rows);
+  int64_t state_row(int64_t sequence, bool current) const;
   // Rows that layers see: one per id for an Embedding's input.
   int64_t rows_of(const Shape& shape) const {
     return takes_ids(network->cells()[0].node.config) ? shape.count() : shape.rows();

@@ -29,7 +29,7 @@ Status Session::Impl::make_row_positions() {
     LOOM_ASSIGN(r.page_memory, Buffer::allocate(options.sequences * (capacity / 16) * 4));
   }
   recorder->keep_rows_alone();
-  return {};
+  return make_step_order(count);
 }
 
 Status Session::Impl::keep_passes(int64_t commands) {
@@ -96,6 +96,7 @@ Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t num_outputs)
   }
   LOOM_ASSIGN(const Tensor x, s.received(given, s.input));
   LOOM_TRY(to_device(s.recorder->ops(), s.ragged->row_positions));
+  if (!s.ragged->step_order.empty()) LOOM_TRY(to_device(s.recorder->ops(), s.ragged->step_order));
   CachedPlan& pass = s.ragged->plan_for(x, num_outputs);
   if (pass.num_outputs != num_outputs) LOOM_TRY(s.record_ragged(x, num_outputs, pass));
   pass.used = ++s.ragged->passes;
@@ -130,6 +131,7 @@ Status Session::set_row_positions(std::span<const RowPosition> rows) {
     *to++ = row.position;
     if (paged) std::ranges::copy_n(page_table(row.sequence).begin(), row.position / 16 + 1, to);
   }
+  s.order_steps(rows);
   return {};
 }
 

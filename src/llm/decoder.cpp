@@ -83,6 +83,37 @@ Result<LayerConfig> attention_layer(const DecoderConfig& c, const DecoderLayer& 
        {"value_dim", c.value_dim}});
 }
 
+Result<LayerConfig> scan_layer(const DecoderConfig& c) {
+  const DecoderScan& s = c.scan;
+  const auto& [in, gate, x, b, read, step, out] = s.scales;
+  return make_layer(LayerKind::selective_scan, {{"width", c.hidden_size},
+                                                {"inner", s.inner},
+                                                {"state", s.state},
+                                                {"heads", s.heads},
+                                                {"groups", s.groups},
+                                                {"rank", s.rank},
+                                                {"kernel", s.kernel},
+                                                {"bias", s.bias},
+                                                {"conv_bias", s.conv_bias},
+                                                {"activation", hidden_activation(c.hidden_act)},
+                                                {"norm", s.norm},
+                                                {"norm_eps", c.rms_norm_eps},
+                                                {"step_norm", s.step_norm},
+                                                {"step_norm_eps", s.step_norm_eps},
+                                                {"scale_in", in},
+                                                {"scale_gate", gate},
+                                                {"scale_x", x},
+                                                {"scale_b", b},
+                                                {"scale_c", read},
+                                                {"scale_step", step},
+                                                {"scale_out", out}});
+}
+
+Result<LayerConfig> conv_layer(const DecoderConfig& c) {
+  return make_layer(LayerKind::short_conv,
+                    {{"width", c.hidden_size}, {"kernel", c.conv.kernel}, {"bias", c.conv.bias}});
+}
+
 Result<LayerConfig> mlp_layer(const DecoderConfig& c) {
   return make_layer(LayerKind::swiglu, {{"width", c.hidden_size},
                                         {"inner", c.intermediate_size},
@@ -139,6 +170,8 @@ Result<LayerConfig> part_layer(BlockPart part, const DecoderConfig& c, const Dec
     case BlockPart::mlp_norm:
     case BlockPart::mlp_post_norm: return norm_layer(c);
     case BlockPart::attention: return attention_layer(c, own);
+    case BlockPart::scan: return scan_layer(c);
+    case BlockPart::conv: return conv_layer(c);
     case BlockPart::mlp: return mlp_layer(c);
     case BlockPart::experts: return experts_layer(c);
     case BlockPart::up: return up_layer(c);

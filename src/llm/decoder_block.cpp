@@ -32,6 +32,27 @@ constexpr PartRole kRoles[] = {
     {BlockPart::attention, "k_up", DecoderRole::k_up},
     {BlockPart::attention, "v_up", DecoderRole::v_up},
     {BlockPart::attention, "sub_norm", DecoderRole::attention_sub_norm},
+    {BlockPart::scan, "in", DecoderRole::mixer_in},
+    {BlockPart::scan, "in_bias", DecoderRole::mixer_in_bias},
+    {BlockPart::scan, "conv", DecoderRole::mixer_conv},
+    {BlockPart::scan, "conv_bias", DecoderRole::mixer_conv_bias},
+    {BlockPart::scan, "select", DecoderRole::mixer_select},
+    {BlockPart::scan, "step", DecoderRole::mixer_step},
+    {BlockPart::scan, "step_bias", DecoderRole::mixer_step_bias},
+    {BlockPart::scan, "A_log", DecoderRole::mixer_rates},
+    {BlockPart::scan, "D", DecoderRole::mixer_through},
+    {BlockPart::scan, "step_norm", DecoderRole::mixer_step_norm},
+    {BlockPart::scan, "b_norm", DecoderRole::mixer_b_norm},
+    {BlockPart::scan, "c_norm", DecoderRole::mixer_c_norm},
+    {BlockPart::scan, "norm", DecoderRole::mixer_norm},
+    {BlockPart::scan, "out", DecoderRole::mixer_out},
+    {BlockPart::scan, "out_bias", DecoderRole::mixer_out_bias},
+    {BlockPart::conv, "in", DecoderRole::mixer_in},
+    {BlockPart::conv, "in_bias", DecoderRole::mixer_in_bias},
+    {BlockPart::conv, "conv", DecoderRole::mixer_conv},
+    {BlockPart::conv, "conv_bias", DecoderRole::mixer_conv_bias},
+    {BlockPart::conv, "out", DecoderRole::mixer_out},
+    {BlockPart::conv, "out_bias", DecoderRole::mixer_out_bias},
     {BlockPart::attention_post_norm, "gamma", DecoderRole::attention_post_norm},
     {BlockPart::mlp_norm, "gamma", DecoderRole::mlp_norm},
     {BlockPart::mlp_norm, "beta", DecoderRole::mlp_norm_bias},
@@ -78,12 +99,22 @@ class NodeList {
   int child_ = 0;
 };
 
+BlockPart mixer_part(BlockMixer mixer) {
+  return mixer == BlockMixer::scan   ? BlockPart::scan
+         : mixer == BlockMixer::conv ? BlockPart::conv
+                                     : BlockPart::attention;
+}
+
 // x + attention(norm(x)), then the same with the MLP. Either norm, before or after, may be absent.
-void add_serial(const DecoderConfig& c, bool experts, NodeList& list) {
-  list.cell(kAttentionCell);
-  if (c.pre_norms) list.add(BlockPart::attention_norm);
-  list.add(BlockPart::attention);
-  if (c.post_norms) list.add(BlockPart::attention_post_norm);
+// Another mixer may be in the place of attention, and a block may lack one of the two.
+void add_serial(const DecoderConfig& c, const DecoderLayer& own, bool experts, NodeList& list) {
+  if (own.mixer != BlockMixer::none) {
+    list.cell(kAttentionCell);
+    if (c.pre_norms) list.add(BlockPart::attention_norm);
+    list.add(mixer_part(own.mixer));
+    if (c.post_norms) list.add(BlockPart::attention_post_norm);
+  }
+  if (!own.mlp) return;
   list.cell(kMlpCell);
   if (c.pre_norms) list.add(BlockPart::mlp_norm);
   if (experts) {
@@ -122,7 +153,7 @@ void add_parallel(const DecoderConfig& c, NodeList& list) {
 std::vector<BlockNode> block_nodes(const DecoderConfig& config, int64_t block) {
   NodeList list;
   if (config.residual == ResidualKind::serial) {
-    add_serial(config, config.has_experts(block), list);
+    add_serial(config, config.layer(block), config.has_experts(block), list);
   } else {
     add_parallel(config, list);
   }

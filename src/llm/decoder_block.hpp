@@ -15,6 +15,8 @@ namespace loom::core {
 enum class BlockPart : uint8_t {
   attention_norm,
   attention,
+  scan,
+  conv,
   attention_post_norm,
   mlp_norm,
   mlp,      // with a gate

@@ -2,6 +2,7 @@
 // data. Readers in formats/ create it; decoder_grid() makes a network of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,6 +40,28 @@ struct DecoderExperts {
   bool operator==(const DecoderExperts&) const = default;
 };
 
+// The scans in place of attention: the layer SelectiveScan (docs/decisions/0120).
+struct DecoderScan {
+  int64_t inner = 0;  // 0 means that no block has one
+  int64_t state = 16, heads = 0, groups = 1, rank = 0, kernel = 4;
+  bool bias = false, conv_bias = true;
+  std::string norm = "none", step_norm = "none";
+  double step_norm_eps = 1e-6;
+  // Factors of the input, the gate, x, B, C, the steps and the output.
+  std::array<double, 7> scales = {1, 1, 1, 1, 1, 1, 1};
+  bool operator==(const DecoderScan&) const = default;
+};
+
+// The gated convolutions in place of attention: the layer ShortConv.
+struct DecoderConv {
+  int64_t kernel = 3;
+  bool bias = false;
+  bool operator==(const DecoderConv&) const = default;
+};
+
+// The part of a block that mixes positions.
+enum class BlockMixer : uint8_t { attention, scan, conv, none };
+
 // How checkpoints of 1.58 bits store the matrices of their blocks. none: not ternary. online: full
 // weights; each matrix uses their sign and mean magnitude. multiplied, divided: packed codes and
 // one weight_scale that multiplies or divides them.
@@ -50,6 +73,8 @@ struct DecoderLayer {
   bool rope = true;       // has rotary positions
   double rope_theta = 0;  // > 0: standard positions with this base instead of the model's
   bool dense = false;     // has an MLP although other layers have experts
+  BlockMixer mixer = BlockMixer::attention;
+  bool mlp = true;  // an MLP or experts follow it
   bool operator==(const DecoderLayer&) const = default;
 };
 
@@ -98,6 +123,8 @@ struct DecoderConfig {
   double final_soft_cap = 0.0;      // the same for logits
   double logit_scale = 1.0;         // factor of the logits, before their cap
   DecoderExperts experts;
+  DecoderScan scan;
+  DecoderConv conv;
   std::vector<DecoderLayer> layers;  // num_layers entries, or empty if all are plain
   double rope_theta = 10000.0;
   RopeKind rope = RopeKind::standard;

@@ -11,7 +11,10 @@ std::string numbered_name(const TensorPart& part, int64_t number) {
 }
 
 Shape tensor_shape(const TensorPart& part, const Shape& param) {
-  if (param.rank() < 2 && part.split > 0) return Shape{part.rows / part.split, part.split};
+  if (param.rank() < 2 && part.split > 0) {
+    return part.split_axis ? Shape{part.rows / part.split, 1, part.split}
+                           : Shape{part.rows / part.split, part.split};
+  }
   if (param.rank() < 2) return Shape{part.rows};
   const int64_t cols = param[1];
   const int64_t rows = part.stacked > 0 ? part.rows / part.stacked : part.rows;

@@ -29,7 +29,8 @@ struct TensorPart {
   // columns there; the parameter has the first of them.
   int64_t columns = 0;
 
-  int64_t split = 0;  // > 0: the vector is stored as [rows / split, split]
+  int64_t split = 0;        // > 0: the vector is stored as [rows / split, split]
+  bool split_axis = false;  // or as [rows / split, 1, split]
 
   // Whether rows of the parameter are not next to each other.
   bool scattered() const { return run > 0 || head > 0; }

@@ -64,8 +64,24 @@ enum class DecoderRole : uint8_t {
   kv_down_norm,
   k_up,
   v_up,
+  // Roles of blocks with a scan or a gated convolution.
+  mixer_in,
+  mixer_in_bias,
+  mixer_conv,
+  mixer_conv_bias,
+  mixer_select,  // of steps, B and C
+  mixer_step,
+  mixer_step_bias,
+  mixer_rates,    // A_log
+  mixer_through,  // D
+  mixer_step_norm,
+  mixer_b_norm,
+  mixer_c_norm,
+  mixer_norm,
+  mixer_out,
+  mixer_out_bias,
 };
-inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::v_up) + 1;
+inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mixer_out_bias) + 1;
 
 // The weight and the bias of a part of an encoder are two consecutive roles.
 enum class EncoderRole : uint8_t {

@@ -14,5 +14,6 @@
 #include "ops/args/layers.hpp"
 #include "ops/args/moving.hpp"
 #include "ops/args/products.hpp"
+#include "ops/args/recurrence.hpp"
 #include "ops/args/rows.hpp"
 #include "ops/args/training.hpp"

@@ -12,6 +12,7 @@
 #include "base/numbers/rng.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_role.hpp"
+#include "llm/literal_mixers.hpp"
 #include "llm/stories.hpp"
 
 namespace loom::core::test {
@@ -334,13 +335,17 @@ class LiteralDecoder {
     const auto after_part = [&](const Row& row, Role gain) {
       return c_.post_norms ? norm(row, gain, gain, block) : row;
     };
+    const DecoderLayer own = c_.layer(block);
     std::vector<Row> normed;
     for (const Row& row : x)
       normed.push_back(before_part(row, Role::attention_norm, Role::attention_norm_bias));
-    const std::vector<Row> attended = attention(normed, block);
+    const std::vector<Row> attended = own.mixer == BlockMixer::attention
+                                          ? attention(normed, block)
+                                          : LiteralMixer(s_, block).run(normed);
     for (size_t t = 0; t < x.size(); ++t) {
       const Row before = x[t];
       add(x[t], after_part(attended[t], Role::attention_post_norm));
+      if (!own.mlp) continue;
       const Row& stream = c_.residual == ResidualKind::serial ? x[t] : before;
       const bool shared = c_.residual == ResidualKind::shared_norm;
       const Row in = shared ? normed[t] : before_part(stream, Role::mlp_norm, Role::mlp_norm_bias);
@@ -449,6 +454,7 @@ inline DecoderConfig random_form(uint64_t seed) {
   }
   add_attention_options(c, seed);
   if (c.rope != RopeKind::none) add_scaling(c, seed);
+  add_mixers(c, seed);
   return c;
 }
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from recurrent_rows import RECURRENT
+
 POSITIONS, LAYERS, ACTS = 96, [1, 2, 3], ["silu", "gelu", "gelu_pytorch_tanh", "relu"]
 FLAG = [False, True]
 
@@ -177,6 +179,8 @@ ROWS = {
         vision=QWEN | {"hidden_size": 16, "out_hidden_size": 16, "intermediate_size": 16}),
 }
 
+ROWS |= {name: Row(config) for name, (config, _) in RECURRENT.items()}
+
 
 def rope_values(row, r):
     values = {"rope_type": "default", "rope_theta": r.choice([50.0, 500.0, 1e4])}
@@ -231,6 +235,8 @@ def windows(row, values, r):
 
 def draw(name, r):
     """The settings of a random configuration of a class."""
+    if name in RECURRENT:
+        return RECURRENT[name][1](r)
     row = ROWS[name]
     values = sizes(row, r)
     if row.square and not row.head_dim:

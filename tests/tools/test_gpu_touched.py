@@ -50,7 +50,9 @@ class Touched(unittest.TestCase):
 
     # The same list as in tests/webgpu/conformance_test.cpp.
     ON_THE_CPU = frozenset(
-        ("top_experts", "group_rows", "expert_matmul", "expert_matmul_dx", "expert_matmul_dw")
+        ("top_experts", "group_rows", "expert_matmul", "expert_matmul_dx", "expert_matmul_dw",
+         "causal_conv", "causal_conv_dx", "selective_scan", "selective_scan_dx",
+         "selective_scan_db")
     )
 
     def test_every_op_has_a_kernel_file_or_runs_on_the_cpu(self):

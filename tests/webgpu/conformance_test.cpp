@@ -228,9 +228,11 @@ static void expect_on_device(OpId op, int64_t left) {
 
 // Detects a kernel that is missing from the list of kernels.hpp.
 TEST(GpuKernels, AreThereForEveryOpButThoseThatTheCpuComputesOnPurpose) {
-  // roll: the toy of tests/extend. Products with experts have no kernel yet.
+  // roll: the toy of tests/extend. Products with experts and recurrences have no kernel yet.
   constexpr std::string_view kOnTheCpu[] = {
-      "roll", "top_experts", "group_rows", "expert_matmul", "expert_matmul_dx", "expert_matmul_dw"};
+      "roll",           "top_experts",       "group_rows",       "expert_matmul",
+      "causal_conv",    "selective_scan",    "expert_matmul_dx", "expert_matmul_dw",
+      "causal_conv_dx", "selective_scan_dx", "selective_scan_db"};
   for (int i = 0; i < kOpCount; ++i) {
     const auto op = static_cast<OpId>(i);
     const bool named = std::ranges::find(kOnTheCpu, op_name(op)) != std::end(kOnTheCpu);

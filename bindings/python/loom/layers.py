@@ -679,6 +679,106 @@ class Experts(Layer):
 
 
 @dataclass(frozen=True)
+class SelectiveScan(Layer):
+    """A selective state-space layer over [B, T, width] with its projections. The scan is h = exp(dt
+    A) h + dt B x and y = C h + D x. Its x comes from a causal convolution, and a gate multiplies y.
+    heads = 0: one step and `state` rates for each of `inner` channels (Mamba; Gu and Dao, 2023).
+    heads > 0: one step and one rate for each head, B and C for each group (Mamba-2; Dao and Gu,
+    2024). A session has a state of fixed size for each sequence.
+
+    width: Width of input and output; 1 to 16777216.
+    inner: Channels of the scan; 1 to 16777216.
+    state: Numbers in the state of a channel; 1 to 256.
+    heads: Heads with inner / heads channels; 0 means Mamba without heads; 0 to 65536.
+    groups: Groups of heads with one B and C; must divide heads; 1 to 65536.
+    rank: Width of the low-rank step without heads; 0 means a sixteenth of width, rounded up; 0 to
+        16777216.
+    kernel: Steps that the convolution sees; 1 to 64.
+    bias: Biases on the first and the last projection.
+    conv_bias: A bias on the convolution.
+    activation: Function applied to the convolution.
+    norm: RMS norm before the last projection: none, gated or before_gate.
+    norm_eps: Added to the mean square in that norm; 0 to 1.
+    step_norm: RMS norms of the low-rank step, B and C: none, plain or weighted.
+    step_norm_eps: Added to the mean square in those norms; 0 to 1.
+    scale_in: Factor of the input; -1000000 to 1000000.
+    scale_gate: Factor of the gate; -1000000 to 1000000.
+    scale_x: Factor of x before the convolution; -1000000 to 1000000.
+    scale_b: Factor of B before the convolution; with heads; -1000000 to 1000000.
+    scale_c: Factor of C before the convolution; with heads; -1000000 to 1000000.
+    scale_step: Factor of the steps before their bias; with heads; -1000000 to 1000000.
+    scale_out: Factor of the output; -1000000 to 1000000.
+    """
+
+    width: int
+    inner: int
+    state: int = 16
+    heads: int = 0
+    groups: int = 1
+    rank: int = 0
+    kernel: int = 4
+    bias: bool = False
+    conv_bias: bool = True
+    activation: str = 'silu'
+    norm: str = 'none'
+    norm_eps: float = 1e-05
+    step_norm: str = 'none'
+    step_norm_eps: float = 1e-06
+    scale_in: float = 1.0
+    scale_gate: float = 1.0
+    scale_x: float = 1.0
+    scale_b: float = 1.0
+    scale_c: float = 1.0
+    scale_step: float = 1.0
+    scale_out: float = 1.0
+
+    TYPE = "SelectiveScan"
+    _NAMES = {
+        "width": "width",
+        "inner": "inner",
+        "state": "state",
+        "heads": "heads",
+        "groups": "groups",
+        "rank": "rank",
+        "kernel": "kernel",
+        "bias": "bias",
+        "conv_bias": "conv_bias",
+        "activation": "activation",
+        "norm": "norm",
+        "norm_eps": "norm_eps",
+        "step_norm": "step_norm",
+        "step_norm_eps": "step_norm_eps",
+        "scale_in": "scale_in",
+        "scale_gate": "scale_gate",
+        "scale_x": "scale_x",
+        "scale_b": "scale_b",
+        "scale_c": "scale_c",
+        "scale_step": "scale_step",
+        "scale_out": "scale_out",
+    }
+
+
+@dataclass(frozen=True)
+class ShortConv(Layer):
+    """A gated causal convolution over [B, T, width] (Liquid AI, LFM2, 2025): out(c * conv(b * x)),
+    with b, c and x from one projection. Each channel has its own kernel. A session has the last
+    kernel - 1 steps of each sequence.
+
+    width: Width of input and output; 1 to 16777216.
+    kernel: Steps that the convolution sees; 1 to 64.
+    bias: Biases on the projections and the convolution.
+    """
+
+    width: int = OPEN
+    kernel: int = 3
+    bias: bool = False
+
+    TYPE = "ShortConv"
+    _NAMES = {"width": "width", "kernel": "kernel", "bias": "bias"}
+    _WIDTHS = ('width',)
+
+
+@dataclass(frozen=True)
 class RmsNorm(Layer):
     """x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019).
 
@@ -1667,6 +1767,8 @@ __all__ = [
     "MultiHeadAttention",
     "SwiGlu",
     "Experts",
+    "SelectiveScan",
+    "ShortConv",
     "RmsNorm",
     "LayerNorm",
     "Dropout",

@@ -76,6 +76,16 @@ export function Experts(width: number, inner: number, experts: number, chosen: n
   return layer("Experts", { width: width, inner: inner, experts: experts, chosen: chosen }, options, { activation: "activation", score: "score", normalize: "normalize", scale: "scale", bias: "bias", routerBias: "router_bias", choiceBias: "choice_bias", groups: "groups", chosenGroups: "chosen_groups", groupBest: "group_best", sharedInner: "shared_inner", sharedGate: "shared_gate", limit: "limit", gateScale: "gate_scale", upOffset: "up_offset", scaleInputs: "scale_inputs", jitter: "jitter" });
 }
 
+/** A selective state-space layer over [B, T, width] with its projections. The scan is h = exp(dt A) h + dt B x and y = C h + D x. Its x comes from a causal convolution, and a gate multiplies y. heads = 0: one step and `state` rates for each of `inner` channels (Mamba; Gu and Dao, 2023). heads > 0: one step and one rate for each head, B and C for each group (Mamba-2; Dao and Gu, 2024). A session has a state of fixed size for each sequence. */
+export function SelectiveScan(width: number, inner: number, options: { state?: number; heads?: number; groups?: number; rank?: number; kernel?: number; bias?: boolean; convBias?: boolean; activation?: string; norm?: string; normEps?: number; stepNorm?: string; stepNormEps?: number; scaleIn?: number; scaleGate?: number; scaleX?: number; scaleB?: number; scaleC?: number; scaleStep?: number; scaleOut?: number } = {}): Layer {
+  return layer("SelectiveScan", { width: width, inner: inner }, options, { state: "state", heads: "heads", groups: "groups", rank: "rank", kernel: "kernel", bias: "bias", convBias: "conv_bias", activation: "activation", norm: "norm", normEps: "norm_eps", stepNorm: "step_norm", stepNormEps: "step_norm_eps", scaleIn: "scale_in", scaleGate: "scale_gate", scaleX: "scale_x", scaleB: "scale_b", scaleC: "scale_c", scaleStep: "scale_step", scaleOut: "scale_out" });
+}
+
+/** A gated causal convolution over [B, T, width] (Liquid AI, LFM2, 2025): out(c * conv(b * x)), with b, c and x from one projection. Each channel has its own kernel. A session has the last kernel - 1 steps of each sequence. */
+export function ShortConv(width: number, options: { kernel?: number; bias?: boolean } = {}): Layer {
+  return layer("ShortConv", { width: width }, options, { kernel: "kernel", bias: "bias" });
+}
+
 /** x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019). */
 export function RmsNorm(width: number, options: { eps?: number } = {}): Layer {
   return layer("RMSNorm", { width: width }, options, { eps: "eps" });

@@ -27,6 +27,8 @@ constexpr const char* kPositionKind[] = {"learned", "sinusoidal"};
 constexpr const char* kAttentionBias[] = {"alibi", "relative", "none"};
 constexpr const char* kBagMode[] = {"mean", "sum", "max"};
 constexpr const char* kExpertScore[] = {"softmax", "sigmoid", "sparsemixer"};
+constexpr const char* kScanNorm[] = {"none", "gated", "before_gate"};
+constexpr const char* kStepNorm[] = {"none", "plain", "weighted"};
 constexpr const char* kRecurrentKind[] = {"rnn", "lstm", "gru"};
 
 }  // namespace
@@ -192,6 +194,38 @@ Experts::operator Layer() const {
   b.add("up_offset", up_offset);
   b.add("scale_inputs", scale_inputs);
   b.add("jitter", jitter);
+  return std::move(b).layer();
+}
+SelectiveScan::operator Layer() const {
+  LayerBuilder b("SelectiveScan");
+  b.add("width", width);
+  b.add("inner", inner);
+  b.add("state", state);
+  b.add("heads", heads);
+  b.add("groups", groups);
+  b.add("rank", rank);
+  b.add("kernel", kernel);
+  b.add("bias", bias);
+  b.add("conv_bias", conv_bias);
+  b.add("activation", word(kActivation, activation));
+  b.add("norm", word(kScanNorm, norm));
+  b.add("norm_eps", norm_eps);
+  b.add("step_norm", word(kStepNorm, step_norm));
+  b.add("step_norm_eps", step_norm_eps);
+  b.add("scale_in", scale_in);
+  b.add("scale_gate", scale_gate);
+  b.add("scale_x", scale_x);
+  b.add("scale_b", scale_b);
+  b.add("scale_c", scale_c);
+  b.add("scale_step", scale_step);
+  b.add("scale_out", scale_out);
+  return std::move(b).layer();
+}
+ShortConv::operator Layer() const {
+  LayerBuilder b("ShortConv");
+  b.add("width", width);
+  b.add("kernel", kernel);
+  b.add("bias", bias);
   return std::move(b).layer();
 }
 RmsNorm::operator Layer() const {

@@ -14,6 +14,7 @@
 #include "families/family.hpp"
 #include "formats/config/experts.hpp"
 #include "formats/config/layers.hpp"
+#include "formats/config/mixers.hpp"
 #include "formats/config/rope.hpp"
 #include "io/json/json.hpp"
 
@@ -73,13 +74,14 @@ Status read_size(const ConfigFields& fields, std::string_view key, int64_t& out)
 Status read_sizes(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
   const ConfigKeys& keys = *rules.keys;
   LOOM_TRY(read_size(fields, keys.hidden, config.hidden_size));
+  config.intermediate_size = config.num_heads = 1;  // of classes without MLP or attention
   if (rules.inner_default && fields.find(keys.inner) == nullptr) {
     config.intermediate_size = 4 * config.hidden_size;
-  } else {
+  } else if (!keys.inner.empty()) {
     LOOM_TRY(read_size(fields, keys.inner, config.intermediate_size));
   }
   LOOM_TRY(read_size(fields, keys.layers, config.num_layers));
-  LOOM_TRY(read_size(fields, keys.heads, config.num_heads));
+  if (!keys.heads.empty()) LOOM_TRY(read_size(fields, keys.heads, config.num_heads));
   LOOM_TRY(read_size(fields, "vocab_size", config.vocab_size));
   if (!keys.table_width.empty()) {
     int64_t width = config.hidden_size;
@@ -90,7 +92,8 @@ Status read_sizes(const ConfigFields& fields, const ConfigRules& rules, DecoderC
     }
   }
   config.max_positions = rules.max_positions;
-  LOOM_TRY(fields.read(keys.positions, config.max_positions, 1, kMaxSize));
+  if (!keys.positions.empty())
+    LOOM_TRY(fields.read(keys.positions, config.max_positions, 1, kMaxSize));
   config.rms_norm_eps = rules.rms_norm_eps;
   if (keys.eps.empty()) return {};
   return fields.read(keys.eps, config.rms_norm_eps, 1e-30, 1.0);
@@ -142,6 +145,12 @@ Status read_latent(const ConfigFields& fields, const LatentRules& rules, Decoder
 
 Status read_heads(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
   if (rules.latent != nullptr) return read_latent(fields, *rules.latent, config);
+  if (rules.keys->heads.empty()) {  // the class has no attention
+    config.num_kv_heads = config.num_heads;
+    config.head_dim = config.hidden_size;
+    config.rope = RopeKind::none;
+    return {};
+  }
   LOOM_TRY(read_kv_heads(fields, rules, config));
   if (!rules.plain_heads) {
     config.head_dim = fields.has_key("head_dim") ? 0 : rules.head_dim;
@@ -460,7 +469,7 @@ JsonValue without_alpha(const JsonValue& json, int64_t head_dim) {
 // Rotary positions: of all settings, or of one width.
 Status read_positions(const JsonValue& json, const std::string& where, const ConfigRules& rules,
                       DecoderConfig& config) {
-  if (rules.learned_positions) return {};
+  if (rules.learned_positions || rules.keys->heads.empty()) return {};
   const std::string_view key = rules.keys->rotary_width;
   if (key.empty() && rules.alpha_rope)
     return read_hf_rope(without_alpha(json, config.head_dim), where, rules, config);
@@ -509,7 +518,9 @@ Result<DecoderConfig> read_hf_config(const JsonValue& json, const JsonValue* gen
   LOOM_TRY(check_weight_count(fields, config));
   LOOM_TRY(read_scales(fields, *family, config));
   LOOM_TRY(read_positions(json, where, rules, config));
-  LOOM_TRY(read_hf_layers(fields, rules, config));
+  if (rules.inner_rounded) LOOM_TRY(read_rounded_inner(fields, config));
+  if (family->mixers == nullptr) LOOM_TRY(read_hf_layers(fields, rules, config));
+  LOOM_TRY(read_hf_mixers(fields, *family, config));
   LOOM_TRY(read_hf_experts(fields, *family, config));
   LOOM_TRY(read_special_tokens(fields, config));
   if (generation != nullptr)

@@ -6,6 +6,7 @@
 #include "families/family.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/experts.hpp"
+#include "formats/config/mixers.hpp"
 #include "io/json/json.hpp"
 #include "llm/positions.hpp"
 
@@ -241,13 +242,14 @@ void add_tokens(const DecoderConfig& c, JsonValue& out) {
 void add_sizes(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
   const ConfigKeys& keys = *row.keys;
   const auto add = [&](std::string_view key, int64_t value) {
-    out.add(std::string(key), JsonValue::integer(value));
+    if (!key.empty()) out.add(std::string(key), JsonValue::integer(value));
   };
   add(keys.hidden, c.hidden_size);
   add(keys.inner, c.intermediate_size);
   add(keys.layers, c.num_layers);
   add(keys.heads, c.num_heads);
-  if (!row.plain_heads && row.grouped_key.empty() && row.latent == nullptr) {
+  if (!row.plain_heads && row.grouped_key.empty() && row.latent == nullptr &&
+      !keys.heads.empty()) {
     add(keys.kv_heads, c.num_kv_heads);
     add("head_dim", c.head_dim);
   }
@@ -286,11 +288,14 @@ std::string hf_config_json(const DecoderConfig& c) {
   if (!row.keys->rotary_width.empty()) {
     out.add(std::string(row.keys->rotary_width),
             JsonValue::integer(c.rope_width > 0 ? c.rope_width : c.head_dim));
-  } else if (!row.learned_positions) {
+  } else if (!row.learned_positions && !row.keys->heads.empty()) {
     out.add("rope_parameters", row.local_rope ? rope_by_kind(c) : rope_json(c, row));
   }
   add_layers(c, row, out);
-  if (found != nullptr) add_hf_experts(c, *found, out);
+  if (found != nullptr) {
+    add_hf_experts(c, *found, out);
+    add_hf_mixers(c, *found, out);
+  }
   add_tokens(c, out);
   add_padding(c, row, out);
   return dump_json(out, 2) + "\n";

@@ -50,6 +50,15 @@ constexpr PartName kUsual[] = {
     {Role::kv_down_norm, "self_attn.kv_a_layernorm"},
     {Role::k_up, "self_attn.kv_b_proj"},
     {Role::v_up, "self_attn.kv_b_proj"},
+    {Role::mixer_in, "mixer.in_proj"},
+    {Role::mixer_conv, "mixer.conv1d"},
+    {Role::mixer_select, "mixer.x_proj"},
+    {Role::mixer_step, "mixer.dt_proj"},
+    {Role::mixer_step_bias, "mixer.dt_bias", true},
+    {Role::mixer_rates, "mixer.A_log", true},
+    {Role::mixer_through, "mixer.D", true},
+    {Role::mixer_norm, "mixer.norm"},
+    {Role::mixer_out, "mixer.out_proj"},
 };
 
 const FolderNames& folder_of(const DecoderConfig& config) {
@@ -75,6 +84,9 @@ DecoderRole owner_of(DecoderRole role) {
     case Role::q_norm_bias: return Role::q_norm;
     case Role::k_norm_bias: return Role::k_norm;
     case Role::router_bias: return Role::router;
+    case Role::mixer_in_bias: return Role::mixer_in;
+    case Role::mixer_conv_bias: return Role::mixer_conv;
+    case Role::mixer_out_bias: return Role::mixer_out;
     default: return role;
   }
 }
@@ -185,7 +197,9 @@ TensorPart expert_bias_tensor(const Param& param, const DecoderConfig& config, T
 
 TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   const DecoderPiece piece = decoder_piece(param, config);
-  const DecoderRole role = owner_of(piece.role);
+  DecoderRole role = owner_of(piece.role);
+  // Without heads, the bias of the steps is that of their projection.
+  if (role == Role::mixer_step_bias && config.scan.heads == 0) role = Role::mixer_step;
   const FolderNames& folder = folder_of(config);
   const bool bare = part_name(role, config).bare;
   const std::string_view kind = bare ? "" : role == piece.role ? ".weight" : ".bias";
@@ -199,6 +213,16 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   }
   part.name = cat(folder.block, piece.block, ".", name_of(role, config), kind);
   part.transposed = folder.transposed && param.spec.matrix();
+  if (role == piece.role && role == Role::mixer_conv) {
+    const bool conv = config.layer(piece.block).mixer == BlockMixer::conv;
+    part.split = conv ? config.conv.kernel : config.scan.kernel;
+    part.split_axis = true;
+    return part;
+  }
+  if (role == Role::mixer_rates && config.scan.heads == 0) {
+    part.split = config.scan.state;
+    return part;
+  }
   if (is_expert_matrix(role) && part.name.find(kNumberMark) == std::string::npos)
     return hf_stacked_tensor(param, config, part.name);
   if (is_expert_matrix(role)) {

@@ -198,6 +198,45 @@ inline constexpr FieldDesc kFields[] = {
 };
 }  // namespace experts
 
+namespace selective_scan {
+inline constexpr int kWidth = 0, kInner = 1, kState = 2, kHeads = 3, kGroups = 4, kRank = 5, kKernel
+    = 6, kBias = 7, kConvBias = 8, kActivation = 9, kNorm = 10, kNormEps = 11, kStepNorm = 12,
+    kStepNormEps = 13, kScaleIn = 14, kScaleGate = 15, kScaleX = 16, kScaleB = 17, kScaleC = 18,
+    kScaleStep = 19, kScaleOut = 20;
+inline constexpr FieldDesc kFields[] = {
+    {"width", FieldType::integer, 1, 1, 16777216, "", "width of input and output"},
+    {"inner", FieldType::integer, 1, 1, 16777216, "", "channels of the scan"},
+    {"state", FieldType::integer, 16, 1, 256, "", "numbers in the state of a channel"},
+    {"heads", FieldType::integer, 0, 0, 65536, "", "heads with inner / heads channels; 0 means Mamba without heads"},
+    {"groups", FieldType::integer, 1, 1, 65536, "", "groups of heads with one B and C; must divide heads"},
+    {"rank", FieldType::integer, 0, 0, 16777216, "", "width of the low-rank step without heads; 0 means a sixteenth of width, rounded up"},
+    {"kernel", FieldType::integer, 4, 1, 64, "", "steps that the convolution sees"},
+    {"bias", FieldType::boolean, 0, 0, 1, "", "biases on the first and the last projection"},
+    {"conv_bias", FieldType::boolean, 1, 0, 1, "", "a bias on the convolution"},
+    {"activation", FieldType::text, 0, 0, 0, "silu", "function applied to the convolution"},
+    {"norm", FieldType::text, 0, 0, 0, "none", "RMS norm before the last projection: none, gated or before_gate"},
+    {"norm_eps", FieldType::real, 1e-05, 0, 1, "", "added to the mean square in that norm"},
+    {"step_norm", FieldType::text, 0, 0, 0, "none", "RMS norms of the low-rank step, B and C: none, plain or weighted"},
+    {"step_norm_eps", FieldType::real, 1e-06, 0, 1, "", "added to the mean square in those norms"},
+    {"scale_in", FieldType::real, 1, -1000000, 1000000, "", "factor of the input"},
+    {"scale_gate", FieldType::real, 1, -1000000, 1000000, "", "factor of the gate"},
+    {"scale_x", FieldType::real, 1, -1000000, 1000000, "", "factor of x before the convolution"},
+    {"scale_b", FieldType::real, 1, -1000000, 1000000, "", "factor of B before the convolution; with heads"},
+    {"scale_c", FieldType::real, 1, -1000000, 1000000, "", "factor of C before the convolution; with heads"},
+    {"scale_step", FieldType::real, 1, -1000000, 1000000, "", "factor of the steps before their bias; with heads"},
+    {"scale_out", FieldType::real, 1, -1000000, 1000000, "", "factor of the output"},
+};
+}  // namespace selective_scan
+
+namespace short_conv {
+inline constexpr int kWidth = 0, kKernel = 1, kBias = 2;
+inline constexpr FieldDesc kFields[] = {
+    {"width", FieldType::integer, 1, 1, 16777216, "", "width of input and output"},
+    {"kernel", FieldType::integer, 3, 1, 64, "", "steps that the convolution sees"},
+    {"bias", FieldType::boolean, 0, 0, 1, "", "biases on the projections and the convolution"},
+};
+}  // namespace short_conv
+
 namespace rms_norm {
 inline constexpr int kWidth = 0, kEps = 1;
 inline constexpr FieldDesc kFields[] = {

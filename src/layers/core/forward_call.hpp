@@ -29,6 +29,9 @@ struct PassState {
   // Ragged passes (LayerDef::ragged): a RowPosition for each row, [R, 2]; `sequences` is then 1 and
   // `first` is 0. Empty means that these two apply.
   Tensor row_positions;
+  // Ragged passes of a network with recurrent state: the order of the recurrence, i32 [R, 3]
+  // (ops/args/recurrence.hpp). Empty means that rows are in order.
+  Tensor step_order;
   // Whether passes continue each other, so that cache() and state() have earlier data. If not,
   // inputs are whole sequences and neither exists.
   bool stateful = false;
@@ -51,6 +54,7 @@ class ForwardCall {
   bool stateful() const { return pass_.stateful; }
   bool training() const { return pass_.training; }
   const Tensor& row_positions() const { return pass_.row_positions; }
+  const Tensor& step_order() const { return pass_.step_order; }
   const Tensor& mask() const { return pass_.mask; }
   const SequenceEnds& ends() const { return pass_.ends; }
 
@@ -60,7 +64,8 @@ class ForwardCall {
   // Records y = act(x W^T + b) with the parameter `weight` as W, and its adapters. m.w is set here.
   virtual Status product(size_t weight, MatmulArgs m) = 0;
   virtual KvCache cache() = 0;  // of all sequences
-  virtual Tensor state() = 0;   // [sequences, width]
+  // [sequences, width]; in ragged passes, the rows that step_order() names.
+  virtual Tensor state() = 0;
   // The caller's tensor for the input that LayerDef::input names. Errors: the input is not set.
   virtual Result<Tensor> extra_input() const = 0;
   virtual const PositionTable& position_table() const = 0;  // of LayerDef::rope

@@ -64,7 +64,8 @@ LlmBatch::LlmBatch(const LanguageModel& model, Session session, ThreadPool& thre
       options_(options),
       rows_(options.chunk),
       states_(static_cast<size_t>(options.sequences)),
-      pool_(pages_for(options), page_tables(session_, options.sequences)) {
+      pool_(pages_for(options), page_tables(session_, options.sequences)),
+      progress_(session_, options.sequences) {
   ids_.reserve(static_cast<size_t>(rows_));
   places_.reserve(static_cast<size_t>(rows_));
   for (State& state : states_) state.fed.reserve(static_cast<size_t>(options.context));
@@ -192,22 +193,36 @@ Status LlmBatch::move_to_host() {
   LOOM_ASSIGN(Session session, make_session(*model_, host, *threads_, options_));
   pool_.move_to(page_tables(session, sequences()));
   session_ = std::move(session);
+  progress_.reset();
   for (State& state : states_) state.logits = {};
-  for (int64_t s = 0; s < sequences(); ++s) LOOM_TRY(read_again(s));
+  for (int64_t s = 0; s < sequences(); ++s) LOOM_TRY(read_again(s, 0));
   return {};
 }
 
 // Writes into the pages of the sequence; pages shared with other sequences get the same values
 // again.
-Status LlmBatch::read_again(int64_t sequence) {
+Status LlmBatch::read_again(int64_t sequence, int64_t from) {
   const std::span<const TokenId> fed = this->fed(sequence);
-  for (size_t at = 0; at < fed.size(); at += static_cast<size_t>(rows_)) {
+  for (auto at = static_cast<size_t>(from); at < fed.size(); at += static_cast<size_t>(rows_)) {
     const auto piece = fed.subspan(at, std::min(fed.size() - at, static_cast<size_t>(rows_)));
     ids_.assign(piece.begin(), piece.end());
     places_.clear();
     for (size_t i = 0; i < piece.size(); ++i)
       places_.push_back({static_cast<int32_t>(sequence), static_cast<int32_t>(at + i)});
     LOOM_TRY(pass(0));
+    session_.keep_states();
+    progress_.advance(session_, sequence, static_cast<int64_t>(piece.size()));
+  }
+  return {};
+}
+
+// Reads the tokens between the recurrent states and the positions of sequences.
+Status LlmBatch::catch_up(std::span<const Piece> pieces) {
+  if (!progress_.active()) return {};
+  for (const Piece& piece : pieces) {
+    const int64_t from = progress_.position(piece.sequence);
+    LOOM_TRY(read_again(piece.sequence, from));
+    read_again_ += position(piece.sequence) - from;
   }
   return {};
 }
@@ -235,13 +250,16 @@ Status LlmBatch::read_pieces(std::span<const Piece> pieces) {
     state.logits = {};
     state.rows = {};
   }
+  LOOM_TRY(catch_up(pieces));
   const int64_t requested = lay_out(pieces);
   LOOM_ASSIGN(const Tensor logits, pass(requested));
+  session_.keep_states();
   int64_t row = 0;
   for (const Piece& piece : pieces) {
     State& state = states_[static_cast<size_t>(piece.sequence)];
     state.fed.insert(state.fed.end(), piece.ids.begin(), piece.ids.end());
     pool_.read(piece.sequence, state.fed);
+    progress_.advance(session_, piece.sequence, static_cast<int64_t>(piece.ids.size()));
     if (piece.logits == 0) continue;
     state.rows = logits.slice_rows(row, piece.logits);
     state.first_row = position(piece.sequence) - piece.logits;
@@ -263,11 +281,23 @@ void LlmBatch::rewind(int64_t sequence, int64_t position) {
   std::vector<TokenId>& fed = state.fed;
   fed.resize(std::min(fed.size(), static_cast<size_t>(std::max<int64_t>(position, 0))));
   pool_.rewind(sequence, this->position(sequence));
+  progress_.rewind(session_, sequence, this->position(sequence));
   const std::span<const float> known = logits_at(sequence, this->position(sequence) - 1);
   if (!known.empty()) state.logits = known;
 }
 
+// Pages of other sequences have no recurrent states.
+int64_t LlmBatch::reuse_state(int64_t sequence, std::span<const TokenId> tokens) {
+  const std::span<const TokenId> known = fed(sequence);
+  const auto end = std::ranges::mismatch(known, tokens).in1;
+  rewind(sequence, end - known.begin());
+  if (progress_.position(sequence) > 0) return position(sequence);
+  park(sequence);
+  return 0;
+}
+
 int64_t LlmBatch::reuse(int64_t sequence, std::span<const TokenId> tokens) {
+  if (progress_.active()) return reuse_state(sequence, tokens);
   park(sequence);
   const auto most = static_cast<size_t>(context());
   const int64_t count = pool_.adopt(sequence, tokens.first(std::min(tokens.size(), most)));
@@ -283,11 +313,16 @@ void LlmBatch::fork(int64_t from, int64_t to) {
   state.fed = states_[static_cast<size_t>(from)].fed;
   state.logits = {};
   state.rows = {};
+  if (!progress_.active()) return;
+  // Without its states, the copy reads its tokens again.
+  const bool copied = session_.copy_states(from, to).ok();
+  progress_.set(to, copied ? progress_.position(from) : 0);
 }
 
 void LlmBatch::park(int64_t sequence) {
   State& state = states_[static_cast<size_t>(sequence)];
   pool_.release(sequence, state.fed);
+  progress_.rewind(session_, sequence, 0);
   state.fed.clear();
   state.logits = {};
   state.rows = {};
@@ -296,6 +331,7 @@ void LlmBatch::park(int64_t sequence) {
 void LlmBatch::erase(int64_t sequence) {
   State& state = states_[static_cast<size_t>(sequence)];
   pool_.erase(sequence);
+  progress_.rewind(session_, sequence, 0);
   state.fed.clear();
   state.logits = {};
   state.rows = {};
@@ -308,7 +344,9 @@ StateTarget LlmBatch::target(int64_t sequence) const {
           context(),
           session_.caches(),
           pool_.table(sequence),
-          session_.recorder().ops().device != nullptr};
+          session_.recorder().ops().device != nullptr,
+          session_.states_of(sequence),
+          progress_.position(sequence)};
 }
 
 std::span<const int32_t> LlmBatch::pages_of(int64_t sequence) const {
@@ -317,6 +355,7 @@ std::span<const int32_t> LlmBatch::pages_of(int64_t sequence) const {
 
 Status LlmBatch::save_state(int64_t sequence, const FileRef& path) const {
   LOOM_TRY(session_.fetch_pages(pages_of(sequence)));
+  LOOM_TRY(session_.fetch_states(sequence));
   return write_state(path, target(sequence), fed(sequence), logits(sequence));
 }
 
@@ -327,6 +366,8 @@ Status LlmBatch::load_state(int64_t sequence, const FileRef& path) {
   LOOM_TRY(make_room(sequence, static_cast<int64_t>(file.fed.size())));
   restore_caches(file, target(sequence));
   LOOM_TRY(session_.send_pages(pages_of(sequence)));
+  LOOM_TRY(session_.send_states(sequence));
+  progress_.set(sequence, file.state_position);
   state.fed.assign(file.fed.begin(), file.fed.end());
   pool_.read(sequence, state.fed);
   state.rows = {};

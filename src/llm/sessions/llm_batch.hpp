@@ -14,6 +14,7 @@
 #include "llm/model.hpp"
 #include "llm/sessions/page_pool.hpp"
 #include "llm/sessions/session_state.hpp"
+#include "llm/sessions/state_progress.hpp"
 #include "llm/token_reader.hpp"
 
 namespace loom::core {
@@ -62,10 +63,15 @@ class LlmBatch {
   // All tokens that a sequence has read.
   std::span<const TokenId> fed(int64_t sequence) const { return at(sequence).fed; }
   int64_t position(int64_t sequence) const { return static_cast<int64_t>(at(sequence).fed.size()); }
+  // Recurrent states go back to the start, or to the last pass (StateProgress). The tokens from
+  // there to `position` are read again before the next pass of the sequence.
   void rewind(int64_t sequence, int64_t position);
+  // Tokens that were read again after rewind(), over all calls.
+  int64_t read_again() const { return read_again_; }
 
   // Resets the sequence to the longest cached prefix of `tokens` that some sequence has read.
-  // Returns the number of tokens in it.
+  // Returns the number of tokens in it. With recurrent states, only the sequence itself counts, and
+  // only if it need not be read from the start again.
   int64_t reuse(int64_t sequence, std::span<const TokenId> tokens);
   // Reserves memory for the first `positions` of a sequence, so that no feed() up to there fails
   // for lack of memory. Returns false if the others have or reserved too much. 0 cancels the
@@ -129,7 +135,9 @@ class LlmBatch {
   Status read_pieces(std::span<const Piece> pieces);
   bool may_move_to_host() const;
   Status move_to_host();
-  Status read_again(int64_t sequence);
+  Status read_again(int64_t sequence, int64_t from);
+  Status catch_up(std::span<const Piece> pieces);
+  int64_t reuse_state(int64_t sequence, std::span<const TokenId> tokens);
 
   const LanguageModel* model_;
   Session session_;
@@ -138,6 +146,8 @@ class LlmBatch {
   int64_t rows_;
   std::vector<State> states_;
   PagePool pool_;
+  StateProgress progress_;
+  int64_t read_again_ = 0;
   std::vector<PagePool::Copy> copies_;
   std::vector<TokenId> ids_;         // of the pass, row by row
   std::vector<RowPosition> places_;  // likewise

@@ -27,6 +27,7 @@ LlmSession::LlmSession(const LanguageModel& model, Session session, ThreadPool& 
       session_(std::move(session)),
       pool_(&pool),
       options_(options),
+      progress_(session_, 1),
       batch_(kFirstBatch) {
   ids_.resize(static_cast<size_t>(options.chunk));
   places_.resize(static_cast<size_t>(options.chunk));
@@ -135,6 +136,7 @@ Status LlmSession::move_to_host() {
   logits_ = {};
   const Ops& host = host_ops(session_.recorder().ops());
   LOOM_ASSIGN(session_, make_session(*model_, host, *pool_, options_));
+  progress_.reset();
   const std::span<const TokenId> fed = fed_;
   const auto chunk = static_cast<size_t>(options_.chunk);
   for (size_t at = 0; at < fed.size(); at += chunk) {
@@ -156,6 +158,30 @@ Status LlmSession::on_either(const F& try_it) {
 void LlmSession::rewind(int64_t position) {
   session_.rewind(position);
   fed_.resize(std::min(fed_.size(), static_cast<size_t>(position)));
+  progress_.rewind(session_, 0, position);
+}
+
+// After all cells of a piece have run.
+void LlmSession::advance(int64_t count) {
+  session_.advance(count);
+  session_.keep_states();
+  progress_.advance(session_, 0, count);
+}
+
+// Reads the tokens between the recurrent states and position().
+Status LlmSession::catch_up() {
+  const auto from = static_cast<size_t>(progress_.position(0));
+  if (!progress_.active() || from == fed_.size()) return {};
+  return on_either([&]() -> Status {
+    session_.rewind(progress_.position(0));
+    const std::span<const TokenId> fed = fed_;
+    const auto chunk = static_cast<size_t>(options_.chunk);
+    for (auto at = static_cast<size_t>(position()); at < fed.size();
+         at = static_cast<size_t>(position()))
+      LOOM_TRY(feed_piece(fed.subspan(at, std::min(fed.size() - at, chunk)), false));
+    read_again_ += static_cast<int64_t>(fed.size() - from);
+    return {};
+  });
 }
 
 // Reads a piece in one pass with places, which reuses the commands of the previous pass if that had
@@ -166,7 +192,7 @@ Status LlmSession::feed_placed(std::span<const TokenId> piece, bool last) {
   LOOM_TRY(set_row_positions(ids.cols(), last));
   LOOM_ASSIGN(const Tensor out, session_.forward_ragged(ids, last ? 1 : 0));
   if (last) LOOM_TRY(check_logits(out, 1));
-  session_.advance(ids.cols());
+  advance(ids.cols());
   if (last) logits_ = {out.f32(), static_cast<size_t>(out.cols())};
   return {};
 }
@@ -177,14 +203,14 @@ Result<Tensor> LlmSession::feed_whole(std::span<const TokenId> piece) {
   LOOM_TRY(set_row_positions(ids.cols(), false));
   LOOM_ASSIGN(const Tensor out, session_.forward_ragged(ids, ids.cols()));
   LOOM_TRY(check_logits(out, ids.cols()));
-  session_.advance(ids.cols());
+  advance(ids.cols());
   return out;
 }
 
 Status LlmSession::feed_piece(std::span<const TokenId> piece, bool last) {
   if (session_.ragged()) return feed_placed(piece, last);
   LOOM_ASSIGN(const Tensor hidden, body(ids_of(piece)));
-  session_.advance(static_cast<int64_t>(piece.size()));
+  advance(static_cast<int64_t>(piece.size()));
   if (!last) return {};
   LOOM_ASSIGN(const Tensor out, head(hidden, static_cast<int64_t>(piece.size()) - 1, 1));
   logits_ = {out.f32(), static_cast<size_t>(out.cols())};
@@ -193,6 +219,7 @@ Status LlmSession::feed_piece(std::span<const TokenId> piece, bool last) {
 
 Status LlmSession::feed(std::span<const TokenId> ids) {
   LOOM_TRY(check(ids));
+  LOOM_TRY(catch_up());
   for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(options_.chunk)) {
     const auto piece =
         ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
@@ -220,6 +247,7 @@ Status LlmSession::feed_sampled(TokenId id, int64_t count, const DeviceSampling&
                       cat("a device draws among 1 to ", DeviceSampling::kMaxTopK,
                           " tokens; top_k is ", how.top_k));
   }
+  LOOM_TRY(catch_up());
   const auto begin = std::chrono::steady_clock::now();
   LOOM_TRY(on_either([&] { return draw(id, count, how); }));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -256,7 +284,7 @@ Status LlmSession::draw(TokenId id, int64_t count, const DeviceSampling& how) {
   Tensor logits;
   for (int64_t i = 0; i < count; ++i) {
     LOOM_ASSIGN(const Tensor hidden, body(drawn(i, 1)));
-    session_.advance(1);
+    advance(1);
     LOOM_ASSIGN(logits, head(hidden, 0, 1, false));
     LOOM_TRY(choose(logits, how, i));
     LOOM_TRY(recorder.flush());
@@ -280,7 +308,7 @@ Result<Tensor> LlmSession::hidden(std::span<const TokenId> ids) {
         ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
     const auto count = static_cast<int64_t>(piece.size());
     LOOM_ASSIGN(const Tensor states, body(ids_of(piece)));
-    session_.advance(count);
+    advance(count);
     for (int64_t row = 0; row < count; row += options_.head_rows) {
       const int64_t rows = std::min(options_.head_rows, count - row);
       const Tensor some = f32_matrix(states.f32_row(row), rows, width);
@@ -296,6 +324,7 @@ Result<Tensor> LlmSession::hidden(std::span<const TokenId> ids) {
 Status LlmSession::feed_all(std::span<const TokenId> ids,
                             const std::function<Status(int64_t, std::span<const float>)>& sink) {
   LOOM_TRY(check(ids));
+  LOOM_TRY(catch_up());
   for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(options_.chunk)) {
     const auto piece =
         ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
@@ -310,7 +339,7 @@ Status LlmSession::feed_all(std::span<const TokenId> ids,
       continue;
     }
     LOOM_ASSIGN(const Tensor hidden, body(ids_of(piece)));
-    session_.advance(count);
+    advance(count);
     fed_.insert(fed_.end(), piece.begin(), piece.end());
     for (int64_t row = 0; row < count; row += options_.head_rows) {
       const int64_t rows = std::min(options_.head_rows, count - row);

@@ -8,6 +8,7 @@
 
 #include "llm/model.hpp"
 #include "llm/sessions/session_state.hpp"
+#include "llm/sessions/state_progress.hpp"
 #include "llm/token_reader.hpp"
 #include "ops/recording/device.hpp"
 
@@ -59,12 +60,17 @@ class LlmSession : public TokenReader {
   int64_t vocab() const override { return model_->config().vocab_size; }
   int64_t chunk() const { return options_.chunk; }
   const LanguageModel& model() const { return *model_; }
+  // Recurrent states go back to the start, or to the last pass (StateProgress). The tokens from
+  // there to `position` are read again by the next call that feeds.
   void rewind(int64_t position) override;
+  // Tokens that were read again after rewind(), over all calls.
+  int64_t read_again() const { return read_again_; }
 
   // Saves what the session has read, with keys, values and logits, to a file (session_state.cpp),
   // and restores it with the same bits. load_state() needs the same weights, types and numerics,
   // and room for the tokens; after an Error the session is unchanged. Errors: unsupported (on a
-  // GPU, recurrent layers), bad_file, out_of_range (a context that is too small), those of files.
+  // GPU, layers whose sequences cannot share a pass), bad_file, out_of_range (a context that is too
+  // small), those of files.
   Status save_state(const FileRef& path) const;
   Status load_state(const FileRef& path);
 
@@ -88,6 +94,8 @@ class LlmSession : public TokenReader {
   template <class F>
   Status on_either(const F& try_it);
   Status feed_piece(std::span<const TokenId> piece, bool last);
+  void advance(int64_t count);
+  Status catch_up();
   Status draw(TokenId id, int64_t count, const DeviceSampling& how);
   Status choose(const Tensor& logits, const DeviceSampling& how, int64_t index);
   Tensor drawn(int64_t index, int64_t count) const;
@@ -108,8 +116,10 @@ class LlmSession : public TokenReader {
   std::vector<TokenId> ids_;
   std::vector<RowPosition> places_;  // of the rows of a pass, if the session is ragged
   std::vector<TokenId> fed_;         // up to position()
-  int64_t batch_;                    // sample_batch() of a device
-  Buffer drawn_;  // found tokens of feed_sampled(), read by the next step; candidates
+  StateProgress progress_;
+  int64_t read_again_ = 0;
+  int64_t batch_;  // sample_batch() of a device
+  Buffer drawn_;   // found tokens of feed_sampled(), read by the next step; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;
   std::vector<float> hidden_;  // of hidden()

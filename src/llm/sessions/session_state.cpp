@@ -8,6 +8,9 @@
 //   ...      per layer with a cache: keys, then values. Each has, for all heads and then for all P
 //            positions, D numbers as in the cache (4-bit numbers two in a byte), then their steps
 //            (KvCache)
+//   ...      if the network has recurrent states: 8 bytes, the number of tokens that these have
+//   read
+//            (at most P), then the states of all layers, f32
 //   32       XXH3-128 of everything before, hex digits
 //
 // The size follows from P, V and the network, and is checked before anything is read. Positions
@@ -126,13 +129,25 @@ class StateWriter {
   Status status_;
 };
 
-Status no_recurrent_layers(const LanguageModel& model) {
-  for (const StateSpec& s : model.network().states()) {
+// Only ragged sessions have recurrent states that belong to one sequence.
+Status check_states(const StateTarget& of) {
+  if (!of.states.empty()) return {};
+  for (const StateSpec& s : of.model->network().states()) {
     if (s.width > 0)
       return unsupported("the state of recurrent layers is not part of such a file",
-                         model.source());
+                         of.model->source());
   }
   return {};
+}
+
+int64_t row_bytes(const Tensor& t) {
+  return plain_bytes(t.dtype, t.shape);
+}
+
+int64_t states_bytes(const StateTarget& of) {
+  int64_t bytes = of.states.empty() ? 0 : 8;
+  for (const Tensor& t : of.states) bytes += row_bytes(t);
+  return bytes;
 }
 
 struct StateCounts {
@@ -160,7 +175,7 @@ Result<StateCounts> read_header(ByteReader& in, uint64_t size, const StateTarget
     return in.error(cat(tokens, " tokens; the model has ", config.max_positions, " positions"));
   const auto positions = static_cast<int64_t>(tokens);
   const int64_t whole = kStateHeader + 4 * (positions + static_cast<int64_t>(logits)) +
-                        cache_bytes(to.caches, positions) + kStateHash;
+                        cache_bytes(to.caches, positions) + states_bytes(to) + kStateHash;
   if (static_cast<uint64_t>(whole) != size)
     return in.error(cat("the file has ", size, " bytes; ", tokens, " tokens need ", whole));
   LOOM_TRY(check_room(0, positions, to.context));
@@ -171,7 +186,7 @@ Result<StateCounts> read_header(ByteReader& in, uint64_t size, const StateTarget
 
 Status write_state(const FileRef& path, const StateTarget& from, std::span<const TokenId> fed,
                    std::span<const float> logits) {
-  LOOM_TRY(no_recurrent_layers(*from.model));
+  LOOM_TRY(check_states(from));
   LOOM_ASSIGN(const std::string fingerprint, state_fingerprint(from));
   LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
   StateWriter out(file);
@@ -187,12 +202,14 @@ Status write_state(const FileRef& path, const StateTarget& from, std::span<const
                    [&](const std::byte* at, int64_t bytes) { out.add(at, bytes); });
     }
   }
+  if (!from.states.empty()) out.number(static_cast<uint64_t>(from.state_position));
+  for (const Tensor& t : from.states) out.add(t.data, row_bytes(t));
   LOOM_TRY(out.finish());
   return file.commit();
 }
 
 Result<StateFile> read_state(const FileRef& path, const StateTarget& to) {
-  LOOM_TRY(no_recurrent_layers(*to.model));
+  LOOM_TRY(check_states(to));
   LOOM_ASSIGN(MappedFile file, MappedFile::open(path));
   const std::span<const std::byte> bytes = file.bytes();
   ByteReader in(bytes, path.name());
@@ -210,6 +227,14 @@ Result<StateFile> read_state(const FileRef& path, const StateTarget& to) {
   for (size_t i = 0; i < out.logits.size(); ++i)
     out.logits[i] = load_le<float>(values.data() + 4 * i);
   out.caches_at = in.offset();
+  if (!to.states.empty()) {
+    const auto at = out.caches_at + static_cast<uint64_t>(cache_bytes(to.caches, counts.tokens));
+    const auto read = load_le<uint64_t>(bytes.data() + at);
+    if (read > static_cast<uint64_t>(counts.tokens))
+      return in.error(
+          cat("its recurrent states have read ", read, " of ", counts.tokens, " tokens"));
+    out.state_position = static_cast<int64_t>(read);
+  }
   out.file = std::move(file);
   return out;
 }
@@ -225,6 +250,11 @@ void restore_caches(const StateFile& file, const StateTarget& to) {
                    });
     }
   }
+  if (!to.states.empty()) from += 8;
+  for (const Tensor& t : to.states) {
+    std::memcpy(t.data, from, static_cast<size_t>(row_bytes(t)));
+    from += row_bytes(t);
+  }
 }
 
 Status LlmSession::check_state() const {
@@ -233,7 +263,11 @@ Status LlmSession::check_state() const {
 }
 
 StateTarget LlmSession::target() const {
-  return {model_, options_.cache, options_.activations, options_.context, session_.caches()};
+  StateTarget of{model_, options_.cache, options_.activations, options_.context, session_.caches()};
+  if (!session_.ragged()) return of;
+  of.states = session_.states_of(0);
+  of.state_position = progress_.position(0);
+  return of;
 }
 
 Status LlmSession::save_state(const FileRef& path) const {
@@ -250,6 +284,7 @@ Status LlmSession::load_state(const FileRef& path) {
   logits_ = loaded_;
   session_.reset();
   session_.advance(static_cast<int64_t>(file.fed.size()));
+  progress_.set(0, file.state_position);
   fed_.assign(file.fed.begin(), file.fed.end());
   return {};
 }

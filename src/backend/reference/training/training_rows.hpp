@@ -17,9 +17,11 @@ constexpr bool kTrains = true;
 #endif
 constexpr bool of_training(std::string_view op) {
   constexpr std::string_view rows[] = {
-      "scatter_add_rows", "unary_dx", "gated_dx",  "norm_dx",          "softmax_dx",
-      "entmax_dx",        "conv_dw",  "attend_dx", "pool_dx",          "lstm_cell_dx",
-      "gru_cell_dx",      "loss",     "optimize",  "expert_matmul_dx", "expert_matmul_dw"};
+      "scatter_add_rows",  "unary_dx",         "gated_dx",         "norm_dx",
+      "softmax_dx",        "entmax_dx",        "conv_dw",          "attend_dx",
+      "pool_dx",           "lstm_cell_dx",     "gru_cell_dx",      "loss",
+      "optimize",          "expert_matmul_dx", "expert_matmul_dw", "causal_conv_dx",
+      "selective_scan_dx", "selective_scan_db"};
   for (const std::string_view row : rows) {
     if (op == row) return true;
   }
