@@ -56,6 +56,7 @@ Result<Tensor> forward(ForwardCall& call) {
 LayerExample example() {
   return {Shape{7, 5},
           {{LayerKind::short_conv, {{"width", 5}, {"kernel", 3}, {"bias", true}}},
+           {LayerKind::layer_norm, {{"width", 5}}},  // products of three values are small
            {LayerKind::short_conv, {{"width", 5}, {"kernel", 4}}}},
           3};
 }

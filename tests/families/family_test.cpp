@@ -35,6 +35,8 @@ std::string small_config(const DecoderFamily& family) {
     text += cat(", \"", family.experts->count, "\": 4");
   if (family.experts != nullptr && family.experts->chosen_default == 0)
     text += cat(", \"", family.experts->chosen, "\": 2");
+  if (family.mixers != nullptr && keys.heads.empty() && !family.mixers->heads.empty())
+    text += cat(", \"", family.mixers->heads, "\": 8");  // twice the width, in heads of 16
   if (family.config.rope_required) text += R"(, "rope_parameters": {"rope_type": "default"})";
   if (family.config.sliding == ConfigRules::Sliding::runs)
     text += R"(, "attention_types": [[["global", "local"], 2]])";
