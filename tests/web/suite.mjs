@@ -135,12 +135,12 @@ export const cases = {
     equal((await adapted.parameters()).map((p) => p.name).slice(2), ["(0, 0, 0, 0)/weight.x.a", "(0, 0, 0, 0)/weight.x.b"], "names");
     equal([...(await adapted.predict(x)).data], [...(await net.predict(x)).data], "nothing changed yet");
     const samples = await loom.dataset(x, tensor(Float32Array.from([1, -1, 0, 2]), [2, 2]));
-    const trainer = await adapted.trainer({ loss: "mse", optimizer: "sgd", rate: 0.05, batch: 2 });
-    await trainer.fit(samples, { epochs: 20 });
+    const trainer = await adapted.trainer({ loss: "mse", optimizer: "sgd", rate: 0.01, batch: 2 });
+    await trainer.fit(samples, { epochs: 60 });
     equal([...(await adapted.parameter("(0, 0, 0, 0)/weight")).data], [...(await net.parameter("(0, 0, 0, 0)/weight")).data], "frozen");
     const merged = await adapted.mergeAdapters(), [got, wanted] = [await merged.predict(x), await adapted.predict(x)];
     holds(got.data.every((v, i) => Math.abs(v - wanted.data[i]) < 1e-5), "the sum predicts the same");
-    holds([...got.data].some((v, i) => Math.abs(v - [1, -1, 0, 2][i]) < 0.5), "and it learned");
+    holds([...got.data].every((v, i) => Math.abs(v - [1, -1, 0, 2][i]) < 0.5), "and it learned");
     const error = await refusal(kit, () => net.withAdapter({ weights: ["q"] }));
     holds(error.message.includes("no weight of a product is named q"), error.message);
     for (const made of [merged, trainer, samples, adapted, net]) made.close();
