@@ -51,9 +51,9 @@ inline Result<Trained> train(const KindNetwork& kind, const Ops& ops, const Trai
   return result;
 }
 
-// Layers whose training has no kernel of its own yet: docs/decisions/0116.
+// Layers whose training has no kernel of its own yet: docs/decisions/0116 and 0120.
 inline bool trains_on_the_cpu(const KindNetwork& kind) {
-  return kind.kind == "Experts";
+  return kind.kind == "Experts" || kind.kind == "SelectiveScan" || kind.kind == "ShortConv";
 }
 
 // Losses within 1e-3 of the CPU's, predictions too, and no op ran on the CPU.
