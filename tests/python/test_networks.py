@@ -290,6 +290,7 @@ class Layers(unittest.TestCase):
         "BiasedAttention": {"width": 4, "heads": 2, "length": 5},
         "EmbeddingBag": {"vocab": 9, "width": 3}, "RecurrentStack": {"in": 4, "hidden": 3},
         "WeightNormDense": {"in": 4, "out": 3}, "Mamba": {"width": 4},
+        "SelectiveScan": {"width": 4, "inner": 6, "state": 3}, "ShortConv": {"width": 4},
         "ConvLSTM": {"channels": 2, "filters": 3},
         "WeightNormConv": {"channels": 2, "filters": 3},
         "SpectralNormConv": {"channels": 2, "filters": 3},
@@ -302,6 +303,7 @@ class Layers(unittest.TestCase):
               "Upsample": [1, 4], "PixelShuffle": [2, 4], "SqueezeExcite": [2, 4, 4],
               "SeparableConv": [2, 4, 4], "Positions": [5, 4], "BiasedAttention": [5, 4],
               "EmbeddingBag": [5], "RecurrentStack": [5, 4], "Mamba": [5, 4],
+              "SelectiveScan": [5, 4], "ShortConv": [5, 4],
               "ConvLSTM": [2, 2, 4, 4], "WeightNormConv": [2, 4, 4],
               "SpectralNormConv": [2, 4, 4]}  # fmt: skip
 

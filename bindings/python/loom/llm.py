@@ -243,9 +243,16 @@ class LLM(ModelCalls):
             lib.loom_model_render_messages, self.handle, words, ctypes.byref(options)
         )
 
-    def tokenize_chat(self, turns: Sequence[Turn], **options: Any) -> List[int]:
-        """The ids of render_chat(), which has the options."""
-        return self.tokenize(self.render_chat(turns, **options), special_tokens=False)
+    def tokenize_chat(
+        self, turns: Sequence[Turn], *, reply: bool = True, continue_final_message: bool = False,
+        date: Optional[str] = None, tools: Any = None, documents: Any = None, variables: Any = None,
+    ) -> List[int]:  # fmt: skip
+        """The ids of render_chat(), whose options these are."""
+        text = self.render_chat(
+            turns, reply=reply, continue_final_message=continue_final_message, date=date,
+            tools=tools, documents=documents, variables=variables,
+        )  # fmt: skip
+        return self.tokenize(text, special_tokens=False)
 
     # ---- writing ---------------------------------------------------------------------------------
 

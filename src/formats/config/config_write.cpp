@@ -248,8 +248,7 @@ void add_sizes(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
   add(keys.inner, c.intermediate_size);
   add(keys.layers, c.num_layers);
   add(keys.heads, c.num_heads);
-  if (!row.plain_heads && row.grouped_key.empty() && row.latent == nullptr &&
-      !keys.heads.empty()) {
+  if (!row.plain_heads && row.grouped_key.empty() && row.latent == nullptr && !keys.heads.empty()) {
     add(keys.kv_heads, c.num_kv_heads);
     add("head_dim", c.head_dim);
   }
