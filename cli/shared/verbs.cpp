@@ -156,8 +156,8 @@ Option ModelFlags::add(Command verb, bool required, bool or_modelfile) {
   loading.option("--rope-scaling", rope_scaling,
                  "Scaling of rotary positions for longer contexts: linear:4, dynamic:4, yarn:4 or "
                  "none (default: that of the model)");
-  loading.option("--lora", lora,
-                 "LoRA adapter, a folder of PEFT: PATH, or PATH=WEIGHT; may repeat");
+  loading.option("--lora", lora, "LoRA adapter, a folder of PEFT: PATH, or PATH=WEIGHT; may repeat")
+      .one_at_a_time();
   return loading.option("--dtype", dtype, "Number type of the weights (default: as stored)");
 }
 
