@@ -35,7 +35,7 @@ README, CPP, DEVICE = ROOT / "README.md", DOCS / "how-to/cpp.md", DOCS / "tutori
 
 # Megabytes of what is installed, stripped, and of a program that only opens a network and runs it.
 # Before one is raised docs/decisions says why.
-BUDGETS = {"libloom.so": 15.0, "loom": 18.2, "asks alone, static": 10.8}
+BUDGETS = {"libloom.so": 15.3, "loom": 18.8, "asks alone, static": 10.8}
 
 VERSION = re.search(r"loom VERSION (\d+\.\d+)", (ROOT / "CMakeLists.txt").read_text())[1]
 PROJECT = """cmake_minimum_required(VERSION 3.25)
