@@ -114,5 +114,30 @@ TEST(States, OfOthersAreRefusedByName) {
   EXPECT_EQ(empty.position(), 0);
 }
 
+// The values of an adapter do not say how much of it is used.
+TEST(States, OfAnotherWeightOfAnAdapterAreRefused) {
+  const auto with = [&](double scale) {
+    Result<LanguageModel> model = load_language_model(test::kStories, {}, test::pool());
+    EXPECT_TRUE(model.ok());
+    const int64_t width = model->config().hidden_size,
+                  rows = model->config().num_heads * model->config().head_dim;
+    WeightAdapter q{{1, 0, 0, 0}, "1/q", 1, scale, {}, {}};
+    q.a.assign(static_cast<size_t>(width), 0.25f);
+    q.b.assign(static_cast<size_t>(rows), 0.5f);
+    const Status added = model->add_adapters({{"style", "a folder", {q}}}, test::pool());
+    EXPECT_TRUE(added.ok()) << added.error().str();
+    return std::move(*model);
+  };
+  const LanguageModel whole = with(1.0), half = with(0.5);
+  LlmSession session = test::session(whole, in_cache(DType::f32));
+  ASSERT_TRUE(session.feed(test::encode(whole, kText)).ok());
+  LlmSession same = test::session(whole, in_cache(DType::f32));
+  EXPECT_TRUE(loaded(same, saved(session)).ok());
+  LlmSession other = test::session(half, in_cache(DType::f32));
+  const Status status = loaded(other, saved(session));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message.rfind("this is the state of another model", 0), 0u);
+}
+
 }  // namespace
 }  // namespace loom::core

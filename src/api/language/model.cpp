@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "convert/checkpoint.hpp"
 #include "convert/language_model.hpp"
+#include "grid/adapters/merge.hpp"
 #include "io/bytes/hash.hpp"
 #include "io/files/foreign_file.hpp"
 #include "io/machine_memory.hpp"
@@ -161,6 +162,8 @@ std::string Model::fingerprint(DType cache_type) const {
     hash.add(
         {static_cast<const std::byte*>(param.tensor.data), static_cast<size_t>(param.bytes())});
   }
+  const std::vector<double> scales = core::adapter_scales(impl_->model.network());
+  hash.add(std::as_bytes(std::span(scales)));
   return hash.hex().substr(0, 16);
 }
 

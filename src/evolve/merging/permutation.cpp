@@ -15,7 +15,7 @@ constexpr int64_t kMaxExact = 1024, kMaxUnits = 8192;
 
 bool is_dense(const GridNode& cell) {
   return cell.node.config.def->name == "Dense" && !cell.node.disabled() &&
-         !cell.cell->shared_with && !cell.node.params.empty();
+         !cell.cell->shared_with && !cell.node.params.empty() && cell.node.adapters.empty();
 }
 
 // Whether cell i feeds cell i + 1 and no other, and both are Dense.

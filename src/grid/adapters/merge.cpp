@@ -172,6 +172,13 @@ Result<Network> sharing(std::shared_ptr<const Network> base, const GridSpec& gri
   return network;
 }
 
+std::vector<double> adapter_scales(const Network& network) {
+  std::vector<double> scales;
+  for (const GridNode& cell : network.cells())
+    for (const AdapterSpec& spec : cell.cell->adapters) scales.push_back(spec.scale);
+  return scales;
+}
+
 Status copy_params(const Network& from, Network& into) {
   for (size_t i = 0; i < from.params().size(); ++i) {
     const int target = into.find_param(from.params()[i].path);

@@ -16,6 +16,9 @@ GridSpec grid_of(const Network& network);
 // place; the others are not loaded.
 Result<Network> sharing(std::shared_ptr<const Network> base, const GridSpec& grid);
 
+// The scales of the adapters, cell by cell. With the parameters they determine the outputs.
+std::vector<double> adapter_scales(const Network& network);
+
 // Loads parameters of `into` with those of `from` that have the same path, in their number types.
 Status copy_params(const Network& from, Network& into);
 

@@ -21,6 +21,7 @@
 #include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "grid/adapters/merge.hpp"
 #include "io/bytes/byte_reader.hpp"
 #include "io/bytes/hash.hpp"
 #include "io/files/file.hpp"
@@ -50,6 +51,8 @@ Result<std::string> state_fingerprint(const StateTarget& of) {
     add(dtype_name(param.tensor.dtype));
     hash.add({param.tensor.data, static_cast<size_t>(param.bytes())});
   }
+  const std::vector<double> scales = adapter_scales(of.model->network());
+  hash.add(std::as_bytes(std::span(scales)));
   return hash.hex();
 }
 
